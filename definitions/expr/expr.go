@@ -31,7 +31,9 @@ var typeNames = [...]string{"invalid", "string", "int", "float", "bool", "time",
 func (t Type) String() string { return typeNames[t] }
 
 // Types lists the type names of the definition format.
-func Types() []string { return []string{"string", "int", "float", "bool", "time", "bytes", "json", "decimal"} }
+func Types() []string {
+	return []string{"string", "int", "float", "bool", "time", "bytes", "json", "decimal"}
+}
 
 // ParseType returns the type called name in the definition format.
 func ParseType(name string) (Type, bool) {
@@ -118,4 +120,5 @@ type Problem struct {
 	Name    string // the offending name, if any
 	Nearest string // the nearest legal name, if any
 	Message string
+	Warning bool // legal, but probably not what was meant
 }
