@@ -1,0 +1,214 @@
+package definitions
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fsmgen/fsmgen/definitions/expr"
+)
+
+// finish moves what was read into the machine, in its own order.
+func (l *loader) finish() {
+	for _, d := range l.drafts {
+		l.m.Transitions = append(l.m.Transitions, d.finished())
+	}
+	first := func(t Transition) (source, target int) {
+		if len(t.Moves) == 0 || len(t.Moves[0].From) == 0 || len(t.Moves[0].Targets) == 0 {
+			return 0, 0
+		}
+		return l.stateIndex[t.Moves[0].From[0]], l.stateIndex[t.Moves[0].Targets[0].State]
+	}
+	slices.SortStableFunc(l.m.Transitions, func(a, b Transition) int {
+		sa, ta := first(a)
+		sb, tb := first(b)
+		if sa != sb {
+			return sa - sb
+		}
+		if ta != tb {
+			return ta - tb
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+}
+
+func (d *draft) finished() Transition {
+	t := d.Transition
+	t.Moves = nil
+	for _, m := range d.moves {
+		t.Moves = append(t.Moves, m.Move)
+	}
+	return t
+}
+
+// checkGraph looks at the machine as a whole.
+func (l *loader) checkGraph() {
+	if len(l.m.States) == 0 || l.edges > maxEdges {
+		return
+	}
+	next := make([][]*moveDraft, len(l.m.States))
+	for _, d := range l.drafts {
+		for _, m := range d.moves {
+			for _, s := range m.From {
+				next[l.stateIndex[s]] = append(next[l.stateIndex[s]], m)
+			}
+		}
+	}
+	l.checkFinal(next)
+	if !l.lostTarget && !l.tooManyEdges() {
+		l.checkReachable(next)
+	}
+	l.checkMixedEntry()
+}
+
+func (l *loader) tooManyEdges() bool { return l.edges > maxEdges }
+
+// checkFinal holds that exactly the final states are left by nothing.
+func (l *loader) checkFinal(next [][]*moveDraft) {
+	for i, s := range l.m.States {
+		switch {
+		case s.Final && len(next[i]) > 0:
+			for _, m := range next[i] {
+				l.report(m.at, finding{rule: ruleFinalLeft, name: s.Name}, "%q is final (line %d), so nothing can leave it", s.Name, l.stateAt[s.Name].line)
+			}
+		case !s.Final && len(next[i]) == 0 && !l.lostSource:
+			l.report(l.stateAt[s.Name], finding{rule: ruleDeadEnd, name: s.Name}, "nothing leaves %q; say {final: true} if it is an end", s.Name)
+		}
+	}
+}
+
+func (l *loader) checkReachable(next [][]*moveDraft) {
+	seen := make([]bool, len(l.m.States))
+	var queue []int
+	visit := func(name string) {
+		if i := l.stateIndex[name]; !seen[i] {
+			seen[i] = true
+			queue = append(queue, i)
+		}
+	}
+	for _, name := range l.m.Initial {
+		visit(name)
+	}
+	done := map[*moveDraft]bool{}
+	for len(queue) > 0 {
+		i := queue[0]
+		queue = queue[1:]
+		for _, m := range next[i] {
+			if done[m] {
+				continue
+			}
+			done[m] = true
+			for _, t := range m.Targets {
+				visit(t.State)
+			}
+		}
+	}
+	for i, s := range l.m.States {
+		if !seen[i] {
+			l.report(l.stateAt[s.Name], finding{rule: ruleUnreachableState, name: s.Name}, "%q can be reached from no initial state", s.Name)
+		}
+	}
+}
+
+// checkMixedEntry warns where a repeat of a call with consequences would be told
+// that all is done, although another transition led to the state.
+func (l *loader) checkMixedEntry() {
+	entering := make([]int, len(l.m.States)) // transitions that enter a state
+	for _, d := range l.drafts {
+		for s := range d.entered() {
+			entering[l.stateIndex[s]]++
+		}
+	}
+	for _, d := range l.drafts {
+		if d.DuplicatesSaid || d.Key.Declared() || d.Emit == "" && d.Effect == "" && len(d.Identity) == 0 {
+			continue
+		}
+		var shared []string
+		for s := range d.entered() {
+			if entering[l.stateIndex[s]] > 1 {
+				shared = append(shared, s)
+			}
+		}
+		if len(shared) == 0 {
+			continue
+		}
+		l.inStateOrder(shared)
+		l.report(d.at, finding{rule: ruleMixedEntry, name: d.Name},
+			"other transitions enter %s too, so %q may be told AlreadyReached although it never ran; say duplicates: accept, own or refuse", strings.Join(shared, ", "), d.Name)
+	}
+}
+
+// entered returns the states the transition brings a row to from another one.
+func (d *draft) entered() map[string]bool {
+	states := map[string]bool{}
+	for _, m := range d.moves {
+		for _, t := range m.Targets {
+			if len(m.From) > 1 || len(m.From) == 1 && m.From[0] != t.State {
+				states[t.State] = true
+			}
+		}
+	}
+	return states
+}
+
+// checkTimeouts holds that what a timeout fires can be fired by nobody in
+// particular.
+func (l *loader) checkTimeouts(root *object) {
+	states := root.get("states")
+	if states == nil || states.kind != mapping {
+		return
+	}
+	drafts := map[string]*draft{}
+	var names []string
+	for _, d := range l.drafts {
+		drafts[d.Name] = d
+		names = append(names, d.Name)
+	}
+	for i, s := range l.m.States {
+		if s.Timeout == nil || s.Timeout.Fire == "" {
+			continue
+		}
+		timeout := states.pairs[i].value.child("timeout")
+		fire := timeout.child("fire")
+		d, ok := drafts[s.Timeout.Fire]
+		if !ok {
+			l.unknown(fire, ruleUnknownTransition, "transition", s.Timeout.Fire, names)
+			continue
+		}
+		l.checkTimeout(s, d, fire)
+		l.report(timeout.at, finding{rule: ruleTimeoutNotFired, name: s.Name}, "the timeout of %q is stored and checked, but nothing fires it yet", s.Name)
+	}
+}
+
+func (l *loader) checkTimeout(s State, d *draft, fire *node) {
+	fault := ""
+	switch {
+	case d.object != nil && !d.leaves(s.Name) && !l.lostSource:
+		fault = "does not leave it"
+	case slices.ContainsFunc(d.Args, func(a Arg) bool { return !a.Optional }):
+		fault = "needs args, which a timeout does not have"
+	case d.Key.Required:
+		fault = "needs a caller's key, which a timeout does not have"
+	default:
+		return
+	}
+	l.report(fire.at, finding{rule: ruleTimeoutFire, name: d.Name}, "the timeout of %q cannot fire %q: it %s", s.Name, d.Name, fault)
+}
+
+func (d *draft) leaves(state string) bool {
+	return slices.ContainsFunc(d.moves, func(m *moveDraft) bool { return slices.Contains(m.From, state) })
+}
+
+// child returns the value of a key, or nil.
+func (n *node) child(key string) *node {
+	for _, p := range n.pairs {
+		if p.key.value == key {
+			return p.value
+		}
+	}
+	return nil
+}
+
+// reads reports whether an expression reads the row.
+func reads(n *expr.Node) bool {
+	return n.Op == expr.OpField || slices.ContainsFunc(n.Args, reads)
+}

@@ -1,0 +1,86 @@
+package definitions
+
+import (
+	"strings"
+
+	"github.com/fsmgen/fsmgen/definitions/expr"
+)
+
+// env is what the expressions of a transition may read.
+func (l *loader) env(d *draft) expr.Env {
+	if l.fieldVars == nil {
+		l.fieldVars = make([]expr.Var, 0, len(l.m.Fields))
+		for i := range l.m.Fields {
+			l.fieldVars = append(l.fieldVars, l.m.Fields[i].variable())
+		}
+	}
+	env := expr.Env{Fields: l.fieldVars}
+	for _, a := range d.Args {
+		env.Args = append(env.Args, expr.Var{Name: a.Name, Type: a.Type, Nullable: a.Optional, Scale: a.Scale})
+	}
+	return env
+}
+
+func (f *Field) variable() expr.Var {
+	return expr.Var{Name: f.Name, Type: f.Type, Nullable: f.Nullable, Scale: f.Scale}
+}
+
+// condition reads a `when`.
+func (l *loader) condition(n *node, d *draft) *expr.Expr {
+	text, ok := l.text(n, "when")
+	if !ok {
+		return nil
+	}
+	if strings.TrimSpace(text) == "" {
+		l.report(n.at, finding{rule: ruleEmptyText}, "when is empty")
+		return nil
+	}
+	e, problems := expr.ParseCondition(strings.TrimSpace(text), l.env(d))
+	l.reportExpression(n, problems)
+	return e
+}
+
+// assignment reads the right-hand side of a `set`. Without a field, whose name
+// was wrong, only the shape of the value is looked at.
+func (l *loader) assignment(n *node, d *draft, f *Field) *expr.Expr {
+	if n.kind == scalar && n.value == "null" {
+		n = &node{at: n.at, value: "nil"}
+	}
+	if n.isNull() {
+		l.report(n.at, finding{rule: ruleNull, name: n.value}, "an expression is missing here; for NULL write null")
+		return nil
+	}
+	text, ok := l.text(n, "a set value")
+	if !ok || f == nil {
+		return nil
+	}
+	if strings.TrimSpace(text) == "" {
+		l.report(n.at, finding{rule: ruleEmptyText}, "the expression is empty; an empty text is written '\"\"'")
+		return nil
+	}
+	e, problems := expr.ParseAssignment(strings.TrimSpace(text), l.env(d), f.variable())
+	l.reportExpression(n, problems)
+	if e != nil && isComputed(e.Root) {
+		l.feature(n.at, "arithmetic")
+	}
+	return e
+}
+
+// isComputed reports whether an expression is more than one value taken over.
+func isComputed(n *expr.Node) bool {
+	switch n.Op {
+	case expr.OpLit, expr.OpField, expr.OpArg, expr.OpNow:
+		return false
+	}
+	return true
+}
+
+func (l *loader) reportExpression(n *node, problems []expr.Problem) {
+	for _, p := range problems {
+		at := l.src.locate(n, p.Offset)
+		l.found = append(l.found, Problem{
+			File: l.file, Line: at.line, Column: at.col,
+			Rule: p.Rule, Name: p.Name, Nearest: p.Nearest, Message: p.Message, Warning: p.Warning,
+		})
+	}
+}

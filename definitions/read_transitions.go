@@ -1,0 +1,270 @@
+package definitions
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fsmgen/fsmgen/definitions/expr"
+)
+
+// draft is a transition with the places its parts were written at.
+type draft struct {
+	Transition
+	at     pos // of its name
+	object *object
+	args   map[string]pos
+	set    map[string]pos // fields written at transition level
+	moves  []*moveDraft
+}
+
+// moveDraft is a move with its places.
+type moveDraft struct {
+	Move
+	at       pos            // of its `from`
+	set      map[string]pos // fields written at move level
+	targetAt []pos
+}
+
+func (l *loader) readTransitions(root *object) {
+	l.wildcards = map[string][]string{}
+	n := l.require(root, "transitions")
+	if n == nil {
+		l.lostTarget, l.lostSource = true, true
+		return
+	}
+	names := newNameSet("transition")
+	for _, p := range l.members(root, "transitions") {
+		l.checkStateName(p.key, "a transition")
+		names.add(l, p.key.value, p.key.at)
+		l.drafts = append(l.drafts, l.readTransition(p))
+	}
+}
+
+func (l *loader) readTransition(p pair) *draft {
+	d := &draft{Transition: Transition{Name: p.key.value, Duplicates: DuplicatesAccept}, at: p.key.at, args: map[string]pos{}}
+	d.object = l.object(p.value, "a transition", "doc", "from", "to", "args", "when", "set", "key", "identity",
+		"emit", "duplicates", "guard", "effect", "after", "moves")
+	if d.object == nil {
+		l.lostTarget, l.lostSource = true, true
+		return d
+	}
+	d.Doc = l.prose(d.object)
+	l.readArgs(d)
+	d.When = l.readWhen(d.object, d)
+	d.Set, d.set = l.readSet(d.object, d)
+	l.readMoves(d)
+	l.readKey(d)
+	l.readIdentity(d)
+	l.readDuplicates(d)
+	if n := d.object.get("emit"); n != nil {
+		d.Emit = l.readTopic(n)
+	}
+	d.Guard = l.readHook(d.object, "guard")
+	d.Effect = l.readHook(d.object, "effect")
+	d.After = l.readHook(d.object, "after")
+	return d
+}
+
+func (l *loader) readHook(o *object, key string) string {
+	n := o.get(key)
+	if n == nil {
+		return ""
+	}
+	l.feature(o.at(key), key)
+	text, ok := l.text(n, key)
+	if !ok || !l.checkIdentifier(n, "a hook") {
+		return ""
+	}
+	return text
+}
+
+func (l *loader) readArgs(d *draft) {
+	names := newNameSet("arg")
+	for _, p := range l.members(d.object, "args") {
+		l.checkFieldName(p.key, "an arg")
+		names.add(l, p.key.value, p.key.at)
+		d.args[p.key.value] = p.key.at
+		d.Args = append(d.Args, l.readArg(p))
+	}
+	slices.SortFunc(d.Args, func(a, b Arg) int { return strings.Compare(a.Name, b.Name) })
+}
+
+func (l *loader) readArg(p pair) Arg {
+	a := Arg{Name: p.key.value, Scale: -1}
+	if p.value.kind == scalar {
+		short := *p.value
+		short.value, a.Optional = strings.CutSuffix(short.value, "?")
+		if _, known := expr.ParseType(short.value); !known {
+			short.value = p.value.value // report it as written
+		}
+		a.Type = l.readType(&short, "optional: true")
+		return a
+	}
+	o := l.object(p.value, "an arg", "type", "optional", "secret", "doc", "scale")
+	if o == nil {
+		return a
+	}
+	a.Doc = l.prose(o)
+	a.Optional = l.flag(o, "optional")
+	a.Secret = l.flag(o, "secret")
+	if n := l.require(o, "type"); n != nil {
+		a.Type = l.readType(n, "optional: true")
+	}
+	a.Scale = l.readScale(o, a.Type)
+	if a.Secret && !l.m.Journal.Enabled {
+		l.needsJournal(o.at("secret"), "secret")
+	}
+	return a
+}
+
+func (l *loader) needsJournal(at pos, key string) {
+	l.report(at, finding{rule: ruleNeedsJournal, name: key}, "%s needs a journal, and this machine says `journal: false`", key)
+}
+
+func (l *loader) readWhen(o *object, d *draft) *expr.Expr {
+	n := o.get("when")
+	if n == nil {
+		return nil
+	}
+	l.feature(o.at("when"), "when")
+	return l.condition(n, d)
+}
+
+// readSet reads assignments, sorted by field.
+func (l *loader) readSet(o *object, d *draft) ([]Assignment, map[string]pos) {
+	places := map[string]pos{}
+	var list []Assignment
+	for _, p := range l.members(o, "set") {
+		f, ok := l.assigned(p.key)
+		if !ok {
+			l.assignment(p.value, d, nil)
+			continue
+		}
+		places[f.Name] = p.key.at
+		if e := l.assignment(p.value, d, f); e != nil {
+			list = append(list, Assignment{Field: f.Name, Value: e})
+		}
+	}
+	slices.SortFunc(list, func(a, b Assignment) int { return strings.Compare(a.Field, b.Field) })
+	return list, places
+}
+
+// assigned finds the field a `set` writes.
+func (l *loader) assigned(key *node) (*Field, bool) {
+	t := &l.m.Table
+	if f, ok := l.m.Field(key.value); ok {
+		return f, true
+	}
+	for _, own := range [][2]string{{"id", t.ID.Name}, {"status", t.Status.Name}, {"version", t.Version}} {
+		if key.value == own[0] || key.value == own[1] {
+			l.report(key.at, finding{rule: ruleSetOwnColumn, name: key.value}, "%s is written by the engine; a transition cannot set it", own[0])
+			return nil, false
+		}
+	}
+	l.unknown(key, ruleUnknownField, "field", key.value, l.fieldNames())
+	return nil, false
+}
+
+func (l *loader) readDuplicates(d *draft) {
+	n := d.object.get("duplicates")
+	if n == nil {
+		return
+	}
+	text, ok := l.text(n, "duplicates")
+	if !ok {
+		return
+	}
+	values := []string{string(DuplicatesAccept), string(DuplicatesOwn), string(DuplicatesRefuse)}
+	if !slices.Contains(values, text) {
+		near := l.nearest(text, slices.Values(values))
+		l.report(n.at, finding{ruleBadValue, text, near}, "duplicates is %s, not %q", strings.Join(values, ", "), text)
+		return
+	}
+	d.Duplicates, d.DuplicatesSaid = Duplicates(text), true
+	if d.Duplicates == DuplicatesOwn && !l.m.Journal.Enabled {
+		l.report(n.at, finding{rule: ruleOwnWithoutLog, name: d.Name}, "without a journal nobody knows who entered a state: `own` is the same as `refuse`")
+	}
+}
+
+func (l *loader) readKey(d *draft) {
+	n := d.object.get("key")
+	if n == nil {
+		return
+	}
+	if !l.m.Journal.Enabled {
+		l.needsJournal(d.object.at("key"), "key")
+	}
+	if n.kind == scalar && n.value == "required" {
+		d.Key.Required = true
+		return
+	}
+	l.feature(d.object.at("key"), "derived-key")
+	for _, part := range l.entries(n, "key") {
+		if name, ok := l.keyPart(part, d); ok {
+			d.Key.Args = append(d.Key.Args, name)
+		}
+	}
+}
+
+func (l *loader) keyPart(n *node, d *draft) (string, bool) {
+	name, qualified := strings.CutPrefix(n.value, "args.")
+	if !qualified {
+		near := ""
+		if _, ok := d.args[n.value]; ok {
+			near = "args." + n.value
+		}
+		l.report(n.at, finding{ruleBadKey, n.value, near}, "%q is no part of a key: a key is `required` or made of args.NAME; row columns change between a request and its repeat", n.value)
+		return "", false
+	}
+	arg, ok := d.Arg(name)
+	if !ok {
+		l.unknown(n, ruleUnknownArg, "arg", name, d.argNames())
+		return "", false
+	}
+	if arg.Secret {
+		l.report(n.at, finding{rule: ruleSecretKey, name: name}, "%s is secret, and keys are stored in the journal", name)
+	}
+	if arg.Optional {
+		l.report(n.at, finding{rule: ruleOptionalKey, name: name}, "%s is optional, and a key needs all its parts", name)
+	}
+	return name, true
+}
+
+func (d *draft) argNames() []string { return slices.Sorted(maps.Keys(d.args)) }
+
+func (l *loader) readIdentity(d *draft) {
+	n := d.object.get("identity")
+	if n == nil {
+		return
+	}
+	l.feature(d.object.at("identity"), "identity")
+	for _, item := range l.list(n, "identity") {
+		arg, ok := d.Arg(item.value)
+		if !ok {
+			l.unknown(item, ruleUnknownArg, "arg", item.value, d.argNames())
+			continue
+		}
+		if arg.Secret {
+			l.report(item.at, finding{rule: ruleSecretIdentity, name: arg.Name}, "%s is secret, and an identity is compared with what the journal holds", arg.Name)
+		}
+		d.Identity = append(d.Identity, arg.Name)
+		l.checkWritten(d, item, arg.Name)
+	}
+}
+
+// checkWritten holds that every move keeps an identity arg in a field of its own.
+func (l *loader) checkWritten(d *draft, n *node, arg string) {
+	copies := func(a Assignment) bool {
+		return a.Value.Root != nil && a.Value.Root.Op == expr.OpArg && a.Value.Root.Name == arg
+	}
+	if slices.ContainsFunc(d.Set, copies) {
+		return
+	}
+	for _, m := range d.moves {
+		if !slices.ContainsFunc(m.Set, copies) {
+			l.report(n.at, finding{rule: ruleIdentityNotWritten, name: arg}, "identity %s is not kept: write it to a field with set: {FIELD: args.%s}", arg, arg)
+			return
+		}
+	}
+}
