@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/fsmgen/fsmgen/codegen"
+	"github.com/spf13/cobra"
+)
+
+func newDiff() *cobra.Command {
+	var t target
+	cmd := &cobra.Command{
+		Use:   "diff FILE...",
+		Short: "Say whether generated code is up to date",
+		Long: `diff compares the generated code on disk with the definitions, and writes nothing.
+Each file that differs is a line: missing, changed, or orphaned (generated once,
+and no longer). The exit code is 1 if there is one, so that CI can ask.`,
+		Example: `  fsmgen diff order.yaml
+  fsmgen diff --out internal/order definitions/order.yaml`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: completeYAML,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			plans, problems, err := t.plans(cmd, args)
+			if err != nil {
+				return err
+			}
+			result := finish(cmd, problems)
+			if result != nil && result != errFindings {
+				return result
+			}
+			for _, p := range plans {
+				if p.reportDrift(cmd) {
+					result = errFindings
+				}
+			}
+			return result
+		},
+	}
+	t.addFlags(cmd)
+	return cmd
+}
+
+// reportDrift writes a line for each file that differs. A file in the way is a
+// finding already.
+func (p *plan) reportDrift(cmd *cobra.Command) bool {
+	drifted := false
+	for _, d := range p.drift {
+		if d.Kind == codegen.Foreign {
+			continue
+		}
+		drifted = true
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", filepath.Join(p.dir.path, d.Name), d.Kind)
+	}
+	return drifted
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"go/build/constraint"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fsmgen/fsmgen/codegen"
+)
+
+// directory is what an output directory holds, as far as generating is concerned.
+type directory struct {
+	path  string
+	files map[string][]byte // Go files by name
+	// irregular are names of Go files that are links, directories and the like.
+	irregular map[string]bool
+}
+
+// readDirectory reads the Go files of a directory; one that does not exist is empty.
+func readDirectory(path string) (*directory, error) {
+	d := &directory{path: path, files: map[string][]byte{}, irregular: map[string]bool{}}
+	entries, err := os.ReadDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return d, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the output directory: %w", err)
+	}
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case !strings.HasSuffix(name, ".go"):
+		case !e.Type().IsRegular():
+			d.irregular[name] = true
+		default:
+			data, err := os.ReadFile(filepath.Join(path, name))
+			if err != nil {
+				return nil, fmt.Errorf("read the output directory: %w", err)
+			}
+			d.files[name] = data
+		}
+	}
+	return d, nil
+}
+
+// packages lists the package names of the hand-written files, sorted. Files that
+// do not compile count as long as their package clause can be read.
+func (d *directory) packages() []string {
+	var names []string
+	for name, data := range d.files {
+		if codegen.IsGenerated(data) {
+			continue
+		}
+		if pkg, ok := packageClause(name, data); ok {
+			names = append(names, pkg)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// packageClause returns the package a Go file belongs to. Files that the go tool
+// leaves out of the package (hidden, ignored, documentation) belong to none.
+func packageClause(name string, data []byte) (string, bool) {
+	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || ignored(data) {
+		return "", false
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), name, data, parser.PackageClauseOnly)
+	if err != nil || file.Name == nil || file.Name.Name == "documentation" {
+		return "", false
+	}
+	pkg := file.Name.Name
+	if strings.HasSuffix(name, "_test.go") {
+		pkg = strings.TrimSuffix(pkg, "_test")
+	}
+	return pkg, true
+}
+
+// ignored reports whether a build constraint names the tag "ignore", as scripts
+// that only lie beside a package do.
+func ignored(data []byte) bool {
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "package ") {
+			return false
+		}
+		if !constraint.IsGoBuild(line) {
+			continue
+		}
+		found := false
+		if expr, err := constraint.Parse(line); err == nil {
+			expr.Eval(func(tag string) bool {
+				found = found || tag == "ignore"
+				return true
+			})
+		}
+		return found
+	}
+	return false
+}
+
+// sourceOf returns the definition that one of our files names in its second line.
+func sourceOf(data []byte) string {
+	lines := strings.SplitN(string(data), "\n", 3)
+	if len(lines) < 2 {
+		return ""
+	}
+	source, _ := strings.CutPrefix(strings.TrimRight(lines[1], "\r"), "// source: ")
+	return source
+}
+
+// relativeSource is the path of the definition for the header: relative to the
+// output where both are in one module, else the base name, so that no path of this
+// machine ever gets into a file.
+func relativeSource(definition, out string) string {
+	base := filepath.Base(definition)
+	file, err1 := filepath.Abs(definition)
+	dir, err2 := filepath.Abs(out)
+	if err1 != nil || err2 != nil {
+		return base
+	}
+	root, ok := moduleRoot(dir)
+	if !ok || !inside(root, file) {
+		return base
+	}
+	rel, err := filepath.Rel(dir, file)
+	if err != nil {
+		return base
+	}
+	return filepath.ToSlash(rel)
+}
+
+// moduleRoot finds the directory of the go.mod that dir belongs to.
+func moduleRoot(dir string) (string, bool) {
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, true
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", false
+		}
+		dir = parent
+	}
+}
+
+func inside(root, file string) bool {
+	rel, err := filepath.Rel(root, file)
+	return err == nil && filepath.IsLocal(rel)
+}

@@ -1,0 +1,141 @@
+package codegen
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fsmgen/fsmgen/definitions"
+)
+
+// Formats lists the formats [Diagram] knows.
+func Formats() []string { return []string{"mermaid", "dot"} }
+
+// Diagram draws a machine as text of the given format. Names and conditions are
+// hostile text to a diagram language, so identifiers are made here (s0, s1, … in
+// state order) and everything else stands in escaped labels.
+func Diagram(m *definitions.Machine, format string) ([]byte, error) {
+	p := newPicture(m)
+	switch format {
+	case "mermaid":
+		return []byte(p.mermaid()), nil
+	case "dot":
+		return []byte(p.dot()), nil
+	}
+	return nil, fmt.Errorf("unknown diagram format %q: want %s", format, list(Formats(), "or"))
+}
+
+// picture is a machine as a graph, in the order it is drawn.
+type picture struct {
+	name    string
+	states  []node
+	initial []int
+	edges   []edge
+}
+
+type node struct {
+	label string
+	final bool
+}
+
+type edge struct {
+	from, to int
+	label    string
+}
+
+func newPicture(m *definitions.Machine) *picture {
+	p := &picture{name: m.Name}
+	index := make(map[string]int, len(m.States))
+	for i, s := range m.States {
+		index[s.Name] = i
+		p.states = append(p.states, node{oneLine(s.Name), s.Final})
+	}
+	for _, s := range m.Initial {
+		p.initial = append(p.initial, index[s])
+	}
+	seen := map[edge]bool{}
+	for i := range m.Transitions {
+		t := &m.Transitions[i]
+		for _, move := range t.Moves {
+			for _, target := range move.Targets {
+				label := oneLine(t.Name)
+				if c := conditionText(t.When, move.When, target.When); c != "" {
+					label += " [" + c + "]"
+				}
+				for _, from := range move.From {
+					e := edge{index[from], index[target.State], label}
+					if !seen[e] {
+						seen[e] = true
+						p.edges = append(p.edges, e)
+					}
+				}
+			}
+		}
+	}
+	return p
+}
+
+// mermaid draws the picture as a state diagram of Mermaid.
+func (p *picture) mermaid() string {
+	var b strings.Builder
+	b.WriteString("stateDiagram-v2\n")
+	for i, s := range p.states {
+		fmt.Fprintf(&b, "    state \"%s\" as s%d\n", mermaidText(s.label), i)
+	}
+	for _, i := range p.initial {
+		fmt.Fprintf(&b, "    [*] --> s%d\n", i)
+	}
+	for _, e := range p.edges {
+		fmt.Fprintf(&b, "    s%d --> s%d: %s\n", e.from, e.to, mermaidText(e.label))
+	}
+	for i, s := range p.states {
+		if s.final {
+			fmt.Fprintf(&b, "    s%d --> [*]\n", i)
+		}
+	}
+	return b.String()
+}
+
+// mermaidText writes what has a meaning to Mermaid, or to the HTML it makes, as
+// an entity.
+func mermaidText(label string) string {
+	var b strings.Builder
+	for _, r := range label {
+		if strings.ContainsRune("\"#;:%{}<>`\\$&", r) {
+			fmt.Fprintf(&b, "#%d;", r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// dot draws the picture in the language of Graphviz.
+func (p *picture) dot() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "digraph %s {\n", dotText(p.name))
+	b.WriteString("    rankdir=LR;\n    node [shape=box, style=rounded];\n")
+	for i := range p.initial {
+		fmt.Fprintf(&b, "    start%d [shape=point, label=\"\"];\n", i)
+	}
+	for i, s := range p.states {
+		extra := ""
+		if s.final {
+			extra = ", peripheries=2"
+		}
+		fmt.Fprintf(&b, "    s%d [label=%s%s];\n", i, dotText(s.label), extra)
+	}
+	for i, s := range p.initial {
+		fmt.Fprintf(&b, "    start%d -> s%d;\n", i, s)
+	}
+	for _, e := range p.edges {
+		fmt.Fprintf(&b, "    s%d -> s%d [label=%s];\n", e.from, e.to, dotText(e.label))
+	}
+	b.WriteString("}\n")
+	return b.String()
+}
+
+// dotText renders a quoted string of DOT, in which nothing but the quote and the
+// backslash has a meaning.
+func dotText(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+}

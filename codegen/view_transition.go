@@ -1,0 +1,210 @@
+package codegen
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fsmgen/fsmgen/definitions"
+	"github.com/fsmgen/fsmgen/definitions/expr"
+)
+
+type transitionView struct {
+	Const    string
+	ConstDoc string
+	Quoted   string
+	Method   string
+	Doc      string
+	Sources  memberView
+
+	Args      []argView
+	ArgsType  string
+	ArgValues valuesView
+
+	Can         string // name of the pure check
+	CanDoc      string
+	Conditional bool // anything but the state decides
+
+	// Copies of what the file knows, and expressions of the calls.
+	Row, IDType, CallID, RowID, RowValues, CallArgs string
+}
+
+type argView struct {
+	Name   string
+	Doc    string
+	GoType string
+}
+
+func newTransitionView(v *fileView, m *definitions.Machine, t *definitions.Transition) transitionView {
+	suffix := definitions.GoSuffix(t.Name)
+	tv := transitionView{
+		Const: "Transition" + suffix, Quoted: quote(t.Name), Method: definitions.GoName(t.Name), Can: "Can" + suffix,
+		Sources: newMemberView(sources(m, t)), Conditional: conditional(t),
+		Row: v.Type, IDType: v.IDType, CallID: v.CallID, RowID: "o.ID", CallArgs: "nil", RowValues: "nil",
+	}
+	if v.IntID {
+		tv.RowID = "strconv.FormatInt(o.ID, 10)"
+	}
+	tv.addArgs(t)
+	if len(m.Fields) > 0 {
+		tv.RowValues = "o.values()"
+	}
+	tv.addDocs(t)
+	return tv
+}
+
+func (tv *transitionView) addArgs(t *definitions.Transition) {
+	if len(t.Args) == 0 {
+		return
+	}
+	tv.ArgsType, tv.CallArgs = tv.Method+"Args", "args.values()"
+	var list valuesBuilder
+	for _, a := range t.Args {
+		av := argView{Name: definitions.GoName(a.Name), GoType: goTypes[a.Type]}
+		var notes []string
+		if a.Optional {
+			av.GoType = "*" + av.GoType
+			notes = append(notes, "Optional.")
+		}
+		if a.Secret {
+			notes = append(notes, "Kept out of the journal.")
+		}
+		doc := docLines(a.Doc)
+		if len(notes) > 0 {
+			doc = append(doc, strings.Join(notes, " "))
+		}
+		av.Doc = optionalComment(doc)
+		list.add("a."+av.Name, a.Optional)
+		tv.Args = append(tv.Args, av)
+	}
+	tv.ArgValues = list.view()
+}
+
+// sources lists the states a transition leaves, in state order.
+func sources(m *definitions.Machine, t *definitions.Transition) []string {
+	from := map[string]bool{}
+	for _, move := range t.Moves {
+		for _, s := range move.From {
+			from[s] = true
+		}
+	}
+	var names []string
+	for _, s := range m.States {
+		if from[s.Name] {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// conditional reports whether anything but the state decides on a transition: a
+// condition, or an assignment whose operation may be rejected.
+func conditional(t *definitions.Transition) bool {
+	if t.When != nil || computes(t.Set) {
+		return true
+	}
+	for _, move := range t.Moves {
+		if move.When != nil || computes(move.Set) {
+			return true
+		}
+		for _, target := range move.Targets {
+			if target.When != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func computes(set []definitions.Assignment) bool {
+	return slices.ContainsFunc(set, func(a definitions.Assignment) bool { return !expr.IsSimple(a.Value) })
+}
+
+func (tv *transitionView) addDocs(t *definitions.Transition) {
+	edges := edgeTexts(t)
+	var first []string
+	if len(edges) == 1 {
+		tv.ConstDoc = comment(fmt.Sprintf("%s is %q: %s.", tv.Const, t.Name, edges[0]))
+		first = []string{fmt.Sprintf("%s fires %q: %s.", tv.Method, t.Name, edges[0])}
+	} else {
+		tv.ConstDoc = comment(edgeList(fmt.Sprintf("%s is %q:", tv.Const, t.Name), edges)...)
+		first = edgeList(fmt.Sprintf("%s fires %q, the first of these that fits:", tv.Method, t.Name), edges)
+	}
+	tv.Doc = comment(paragraphs(first, docLines(t.Doc), wrap(errorsText(t, tv.Conditional), docWidth))...)
+	can := tv.Can + " returns nil, or the error that firing " + t.Name + " would give if the row were o."
+	tv.CanDoc = comment(append([]string{can}, "It reads nothing but its arguments.")...)
+}
+
+func edgeList(head string, edges []string) []string {
+	lines := []string{head}
+	for _, e := range edges {
+		lines = append(lines, "\t"+e)
+	}
+	return lines
+}
+
+// edgeTexts says for each move and branch what leads where, under which condition.
+func edgeTexts(t *definitions.Transition) []string {
+	var texts []string
+	for _, move := range t.Moves {
+		from := list(move.From, "or")
+		if len(move.From) > manyNames {
+			from = few(move.From)
+		}
+		if move.Any {
+			from = "any state that is not final"
+		}
+		for _, target := range move.Targets {
+			text := from + " → " + target.State
+			if c := conditionText(t.When, move.When, target.When); c != "" {
+				text += ", if " + c
+			}
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// conditionText joins the conditions that are there.
+func conditionText(conditions ...*expr.Expr) string {
+	var parts []string
+	for _, c := range conditions {
+		if c != nil {
+			parts = append(parts, oneLine(c.Source))
+		}
+	}
+	if len(parts) > 1 {
+		return "(" + strings.Join(parts, ") and (") + ")"
+	}
+	return strings.Join(parts, "")
+}
+
+// errorsText names the errors of a call that depend on the transition, with their
+// reason; those of every call are listed with the machine.
+func errorsText(t *definitions.Transition, conditional bool) string {
+	errors := []string{"[engine.ErrNotAllowed] from any other state, unless it is a repeat"}
+	if why := rejections(t, conditional); why != "" {
+		errors = append(errors, "[engine.ErrRejected] where "+why)
+	}
+	switch {
+	case len(t.Identity) > 0:
+		errors = append(errors, "[engine.ErrMismatch] where it was done with another "+list(t.Identity, "or"))
+	case t.Key.Derived():
+		errors = append(errors, "[engine.ErrMismatch] where the same "+list(t.Key.Args, "and")+" came with other args")
+	}
+	if t.Key.Required {
+		errors = append(errors, "[engine.ErrInvalidArgs] without [engine.WithKey]")
+	}
+	return "Errors: " + strings.Join(errors, "; ") + "; and those of every call, see [Machine]."
+}
+
+func rejections(t *definitions.Transition, conditional bool) string {
+	var why []string
+	if conditional {
+		why = append(why, "the condition does not hold or an operation overflows")
+	}
+	if t.Guard != "" {
+		why = append(why, "the guard "+t.Guard+" says no")
+	}
+	return strings.Join(why, ", or ")
+}
