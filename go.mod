@@ -3,8 +3,13 @@ module github.com/fsmgen/fsmgen
 go 1.26
 
 require (
+	github.com/expr-lang/expr v1.17.8
+	github.com/shopspring/decimal v1.4.0
+	gopkg.in/yaml.v3 v3.0.1
+)
+
+require (
 	filippo.io/edwards25519 v1.2.0 // indirect
-	github.com/expr-lang/expr v1.17.8 // indirect
 	github.com/go-sql-driver/mysql v1.10.1 // indirect
 	github.com/google/go-cmp v0.7.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
@@ -15,11 +20,9 @@ require (
 	github.com/looplab/fsm v1.0.3 // indirect
 	github.com/mattn/go-sqlite3 v1.14.53 // indirect
 	github.com/rogpeppe/go-internal v1.14.1 // indirect
-	github.com/shopspring/decimal v1.4.0 // indirect
 	github.com/spf13/cobra v1.10.2 // indirect
 	github.com/spf13/pflag v1.0.9 // indirect
 	go.uber.org/goleak v1.3.0 // indirect
 	golang.org/x/text v0.44.0 // indirect
-	gopkg.in/yaml.v3 v3.0.1 // indirect
 	pgregory.net/rapid v1.3.0 // indirect
 )

@@ -81,3 +81,13 @@ type Args map[string]any
 
 // Row is a row to create: "id", optionally "status" (a state name), and the fields.
 type Row map[string]any
+
+// AfterCommit runs the Go code that the definition names under `after` for this
+// result. Inside a caller's transaction call it once COMMIT has succeeded; where
+// there is nothing to run, and outside of one, it does nothing.
+func (r Result) AfterCommit(ctx context.Context) error {
+	if r.after == nil {
+		return nil
+	}
+	return r.after(ctx)
+}

@@ -1,0 +1,318 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/fsmgen/fsmgen/definitions"
+	"github.com/fsmgen/fsmgen/definitions/expr"
+)
+
+// Create inserts a row in an initial state. A row that is already there under the
+// id (or a declared unique key) with the same content is success:
+// AlreadyReached, or Replayed with the key.
+func (m *Machine) Create(ctx context.Context, row Row, opts ...CallOption) (Result, error) {
+	id, state, values, err := m.splitRow(row)
+	if err != nil {
+		return Result{}, m.rules.invalid(-1, id, err)
+	}
+	return m.CreateValues(ctx, id, state, values, opts...)
+}
+
+// splitRow puts a row into the order of the definition.
+func (m *Machine) splitRow(row Row) (id, state string, values []any, err error) {
+	values = make([]any, len(m.rules.def.Fields))
+	for name, v := range row {
+		switch name {
+		case "id":
+			id, err = textID(v)
+		case "status":
+			text, err2 := expr.Coerce(expr.String, -1, v)
+			if err2 != nil {
+				err = fmt.Errorf("status: %w", err2)
+			}
+			state, _ = text.(string)
+		default:
+			i, ok := m.rules.fields[name]
+			if !ok {
+				return id, state, nil, fmt.Errorf("the definition has no field %q", name)
+			}
+			values[i] = v
+		}
+		if err != nil {
+			return id, state, nil, err
+		}
+	}
+	return id, state, values, nil
+}
+
+func textID(v any) (string, error) {
+	if n, err := expr.Coerce(expr.Int, -1, v); err == nil && n != nil {
+		return fmt.Sprint(n), nil
+	}
+	s, err := expr.Coerce(expr.String, -1, v)
+	if err != nil || s == nil {
+		return "", fmt.Errorf("id: want a string or an integer, got %T", v)
+	}
+	return s.(string), nil
+}
+
+// CreateValues is Create for generated code: fields are in the order of the
+// definition, nil where not given; state "" is the default initial state. The
+// slice is the engine's.
+func (m *Machine) CreateValues(ctx context.Context, id, state string, fields []any, opts ...CallOption) (Result, error) {
+	start := m.eng.now()
+	res, attempts, err := m.create(ctx, id, state, fields, opts)
+	if len(m.eng.observers) > 0 {
+		m.observe(ctx, Observation{Machine: m.rules.def.Name, ID: id, Result: res, Err: err, Attempts: attempts, Took: m.eng.now().Sub(start)})
+	}
+	return res, err
+}
+
+func (m *Machine) create(ctx context.Context, id, state string, fields []any, opts []CallOption) (Result, int, error) {
+	var o callOptions
+	for _, opt := range opts {
+		opt(&o)
+	}
+	id, err := m.checkCall(ctx, "", id)
+	if err != nil {
+		return Result{}, 0, err
+	}
+	q := &creation{Creation: Creation{ID: id, Given: fields, Now: m.eng.clock()}}
+	if err := m.fill(q, state, &o); err != nil {
+		return Result{}, 0, m.rules.invalid(-1, id, err)
+	}
+	res, err := m.runCreate(ctx, q)
+	return res, q.attempts, err
+}
+
+// creation is one Create across its tries.
+type creation struct {
+	Creation
+	attempts int
+	unknown  error
+}
+
+// fill checks a creation and completes it with defaults and its record.
+func (m *Machine) fill(q *creation, state string, o *callOptions) error {
+	def := m.rules.def
+	if o.hasVer {
+		return errors.New("WithVersion: a row that is created has no version yet")
+	}
+	if state == "" {
+		state = def.Initial[0]
+	}
+	if !contains(def.Initial, state) {
+		return fmt.Errorf("status %q is not initial; initial are %s", state, listOr(def.Initial, "none"))
+	}
+	q.State = m.rules.byName[state]
+	if len(q.Given) != len(def.Fields) {
+		return fmt.Errorf("the definition has %d fields, got %d values", len(def.Fields), len(q.Given))
+	}
+	q.Values = make([]any, len(def.Fields))
+	for i := range def.Fields {
+		v, err := expr.Coerce(def.Fields[i].Type, def.Fields[i].Scale, q.Given[i])
+		if err != nil {
+			return fmt.Errorf("field %s: %w", def.Fields[i].Name, err)
+		}
+		q.Given[i] = v
+		if q.Values[i], err = defaulted(&def.Fields[i], v, q); err != nil {
+			return err
+		}
+	}
+	if !def.Journal.Enabled {
+		return bareOptions(o)
+	}
+	return m.recordCreation(q, state, o)
+}
+
+func defaulted(f *definitions.Field, v any, q *creation) (any, error) {
+	switch {
+	case v != nil:
+		return v, nil
+	case f.Default != nil && f.Default.Now:
+		return q.Now, nil
+	case f.Default != nil:
+		return f.Default.Value, nil
+	case !f.Nullable:
+		return nil, fmt.Errorf("field %s (%s) is missing, and has no default", f.Name, f.Type)
+	}
+	return nil, nil
+}
+
+func (m *Machine) recordCreation(q *creation, state string, o *callOptions) error {
+	def := m.rules.def
+	record, err := recordOf(o, def.Create.Emit)
+	if err != nil {
+		return err
+	}
+	if err := record.chooseKey(o, "", false); err != nil {
+		return err
+	}
+	h := hashed{}
+	h.part(nil)
+	if state != def.Initial[0] {
+		h.part([]byte(state))
+	}
+	b := []byte{'{'}
+	for i := range def.Fields {
+		f := &def.Fields[i]
+		if q.Given[i] != nil {
+			h.value(f.Name, f.Type, q.Given[i], nil)
+		}
+		if q.Values[i] != nil {
+			b = appendMember(b, f.Name, f.Type, q.Values[i])
+		}
+	}
+	record.Fingerprint, record.Args = h.sum(), append(b, '}')
+	q.Record = record
+	return nil
+}
+
+// runCreate sends the creation until it is answered.
+func (m *Machine) runCreate(ctx context.Context, q *creation) (Result, error) {
+	for {
+		q.attempts++
+		change, err := m.table.Create(ctx, m.tx, &q.Creation)
+		if err == nil && change.OK {
+			state := m.rules.stateName(q.State)
+			return Result{ID: q.ID, To: state, State: state, Version: change.Version, Outcome: Applied, Key: q.Key}, nil
+		}
+		if err != nil {
+			repeat, err := m.createFailed(ctx, q, err)
+			if err != nil {
+				return Result{}, err
+			}
+			if repeat {
+				continue
+			}
+		}
+		s, err := m.table.Inspect(ctx, m.tx, Inquiry{ID: q.ID, Transition: -1, Key: q.Key, Given: q.Given})
+		if err != nil {
+			return Result{}, m.createError(nil, q, "the row was not created, and reading the reason failed", errors.Join(err, ctx.Err()))
+		}
+		v := m.rules.classifyCreation(q, &s)
+		if v.err != nil {
+			return Result{}, v.err
+		}
+		if !v.again {
+			return duplicateResult(m.rules, q.ID, q.Key, v, &s), nil
+		}
+		if err := m.createAgain(ctx, q, nil); err != nil {
+			return Result{}, err
+		}
+	}
+}
+
+// classifyCreation decides what an existing row or key means for a Create.
+func (r *Rules) classifyCreation(q *creation, s *Snapshot) verdict {
+	fail := func(kind error, detail string) verdict {
+		e := Error{Machine: r.def.Name, ID: q.ID, Key: q.Key, Detail: detail}
+		if s.Found {
+			e.State, e.Version = r.stateName(s.Row.State), s.Row.Version
+		}
+		return verdict{err: newError(kind, e)}
+	}
+	if e := s.ByKey; e != nil {
+		switch {
+		case e.Attempt == q.Attempt:
+			return verdict{outcome: Applied, first: e}
+		case e.Transition == "" && e.Fingerprint == q.Fingerprint:
+			return verdict{outcome: Replayed, first: e}
+		}
+		return fail(ErrKeyReused, fmt.Sprintf("key %q was applied at version %d for %s with args %s", q.Key, e.Version, entryName(e), e.Args))
+	}
+	if !s.Found {
+		return verdict{again: true}
+	}
+	for i, given := range q.Given {
+		if given == nil {
+			continue
+		}
+		was, known, err := r.createdWith(s, i)
+		if err != nil {
+			return fail(nil, err.Error())
+		}
+		f := &r.def.Fields[i]
+		if known && !expr.Equal(f.Type, was, given) {
+			return fail(ErrMismatch, fmt.Sprintf("the row exists with %s %s, this call gives %s", f.Name, expr.FormatValue(f.Type, was), expr.FormatValue(f.Type, given)))
+		}
+	}
+	return verdict{outcome: AlreadyReached, first: s.Creation}
+}
+
+// createdWith gives a field's value at creation: from the create entry, or for a
+// row made elsewhere from the row itself if no transition writes the field.
+func (r *Rules) createdWith(s *Snapshot, field int) (any, bool, error) {
+	f := &r.def.Fields[field]
+	if s.Creation != nil {
+		v, err := argOf(s.Creation, f.Name, f.Type)
+		return v, true, err
+	}
+	if r.written[field] {
+		return nil, false, nil
+	}
+	return s.Row.Values[field], true, nil
+}
+
+// createFailed decides what an error of the insert means: repeat it, look at the
+// row (false, nil), or give up with an error.
+func (m *Machine) createFailed(ctx context.Context, q *creation, err error) (repeat bool, _ error) {
+	var f *Fault
+	if !errors.As(err, &f) {
+		return false, m.createError(nil, q, "", err)
+	}
+	switch f.Class {
+	case ClassDuplicateKey:
+		return false, nil
+	case ClassUnsent:
+		if q.unknown == nil && q.attempts == 1 && f.Hint == "" {
+			return false, f.Err
+		}
+		if q.unknown == nil {
+			return false, m.createError(ErrBusy, q, f.Hint, f.Err)
+		}
+		return false, m.createError(ErrUnknownOutcome, q, unknownHint, errors.Join(f.Err, q.unknown))
+	case ClassUnknown:
+		if m.tx == nil {
+			q.unknown = f
+		}
+		return true, m.createAgain(ctx, q, f)
+	case ClassRetryable:
+		return true, m.createAgain(ctx, q, f)
+	case ClassVersionTaken:
+		return false, m.createError(nil, q, "the journal already holds the version this row would start with; "+f.Hint, f)
+	case ClassConstraint:
+		return false, m.createError(nil, q, "a constraint of the table refused the row; nothing was created", f)
+	}
+	return false, m.createError(nil, q, f.Hint, f)
+}
+
+func (m *Machine) createAgain(ctx context.Context, q *creation, cause *Fault) error {
+	if m.tx != nil {
+		if cause == nil && q.attempts == 1 {
+			return nil
+		}
+		return m.createError(ErrBusy, q, "roll back and repeat the whole transaction", errors.Join(faultErr(cause), ctx.Err()))
+	}
+	if ctx.Err() == nil && (q.attempts < m.eng.retry.Attempts || q.unknown != nil) && m.eng.retry.wait(ctx, q.attempts) {
+		return nil
+	}
+	if q.unknown != nil {
+		return m.createError(ErrUnknownOutcome, q, unknownHint, errors.Join(q.unknown, ctx.Err()))
+	}
+	return m.createError(ErrBusy, q, fmt.Sprintf("given up after %d tries; repeat the call", q.attempts), errors.Join(faultErr(cause), ctx.Err()))
+}
+
+// faultErr keeps a nil *Fault from becoming a non-nil error.
+func faultErr(f *Fault) error {
+	if f == nil {
+		return nil
+	}
+	return f
+}
+
+func (m *Machine) createError(kind error, q *creation, detail string, cause error) error {
+	return newError(kind, Error{Machine: m.rules.def.Name, ID: q.ID, Key: q.Key, Detail: detail, cause: cause})
+}

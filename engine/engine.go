@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fsmgen/fsmgen/definitions"
+)
+
+// Engine runs machines against one store. It is safe for concurrent use.
+type Engine struct {
+	store     Store
+	now       func() time.Time
+	retry     Retry
+	observers []Observer
+}
+
+// New returns an engine over a store. Options that contradict or are nil are errors.
+func New(store Store, opts ...Option) (*Engine, error) {
+	if store == nil {
+		return nil, errors.New("engine: New(nil): open a store first, for example sqlite.Open")
+	}
+	e := &Engine{store: store, now: wallClock, retry: Retry{Attempts: 12, Base: time.Millisecond, Cap: 50 * time.Millisecond}}
+	for _, opt := range opts {
+		if opt == nil {
+			return nil, errors.New("engine: New: an option is nil")
+		}
+		if err := opt(e); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// Machine verifies the definition's table and returns the machine over it.
+// Generated packages call it in their New; without generated code it is the way in.
+func (e *Engine) Machine(ctx context.Context, def *definitions.Machine) (*Machine, error) {
+	rules, err := NewRules(def)
+	if err != nil {
+		return nil, err
+	}
+	for i := range def.Transitions {
+		if t := &def.Transitions[i]; t.HasCode() {
+			return nil, fmt.Errorf("engine: machine %s: transition %s names Go code, which Machine was not given", def.Name, t.Name)
+		}
+	}
+	table, err := e.store.Bind(ctx, rules)
+	if err != nil {
+		return nil, fmt.Errorf("engine: machine %s: %w", def.Name, err)
+	}
+	return &Machine{eng: e, rules: rules, table: table}, nil
+}
+
+// clock is the time of one call: UTC, whole microseconds, as every database keeps it.
+func (e *Engine) clock() time.Time { return e.now().UTC().Truncate(time.Microsecond) }
+
+// InTx runs fn in one transaction of the store and commits it. It runs fn again,
+// in a new transaction, when the database says that nothing was applied, within
+// the engine's bounds on retries. Calls of fn go through In(tx), with the context
+// fn is given.
+//
+// An error of fn is returned as it is, after ROLLBACK. If the outcome of COMMIT is
+// unknown the error is ErrUnknownOutcome and fn is not run again.
+func (e *Engine) InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if e.store.Marked(ctx) {
+		return newError(ErrBusy, Error{Machine: "InTx", Detail: "the context belongs to an open transaction of this store: use that transaction, a second one would wait for it for ever"})
+	}
+	for attempt := 1; ; attempt++ {
+		err := e.store.Transact(ctx, fn)
+		if err == nil {
+			return nil
+		}
+		var f *Fault
+		if direct, ok := err.(*Fault); ok { //nolint:errorlint // only the store's own begin and commit come unwrapped
+			f = direct
+		}
+		switch {
+		case f != nil && f.Class == ClassUnsent:
+			return f.Err
+		case f != nil && f.Class == ClassUnknown:
+			return newError(ErrUnknownOutcome, Error{Machine: "InTx", Detail: "COMMIT was sent and its answer was lost: read what it wrote, or repeat calls under their keys", cause: f})
+		case !e.repeatable(f, err):
+			return err
+		}
+		if attempt >= e.retry.Attempts || !e.retry.wait(ctx, attempt) {
+			return busyInTx(ctx, err)
+		}
+	}
+}
+
+// repeatable reports whether an error of a transaction says that nothing was
+// applied and that the whole is worth repeating. A broken connection before
+// COMMIT is such an error: the server rolls back.
+func (e *Engine) repeatable(f *Fault, err error) bool {
+	if f != nil {
+		return f.Class == ClassRetryable
+	}
+	if errors.Is(err, ErrBusy) {
+		return true
+	}
+	class := e.store.Classify(err)
+	return class == ClassRetryable || class == ClassUnknown
+}
+
+func busyInTx(ctx context.Context, err error) error {
+	if errors.Is(err, ErrBusy) {
+		return err
+	}
+	return newError(ErrBusy, Error{Machine: "InTx", Detail: "given up after repeated tries", cause: errors.Join(err, ctx.Err())})
+}

@@ -1,0 +1,356 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/fsmgen/fsmgen/definitions/expr"
+)
+
+// Fire runs a transition on the row called id. The result says what happened:
+// applied now, or applied before. Everything else is an error of this package.
+func (m *Machine) Fire(ctx context.Context, transition, id string, args Args, opts ...CallOption) (Result, error) {
+	return m.fire(ctx, transition, id, nil, args, opts)
+}
+
+// FireValues is Fire for generated code: args are in the order of the
+// definition's args, nil for an absent optional one. The slice is the engine's.
+func (m *Machine) FireValues(ctx context.Context, transition, id string, args []any, opts ...CallOption) (Result, error) {
+	return m.fire(ctx, transition, id, args, nil, opts)
+}
+
+func (m *Machine) fire(ctx context.Context, transition, id string, values []any, named Args, opts []CallOption) (Result, error) {
+	if len(m.eng.observers) == 0 {
+		q, err := m.prepare(ctx, transition, id, values, named, opts, false)
+		if err != nil {
+			return Result{}, err
+		}
+		return m.run(ctx, q)
+	}
+	start := m.eng.now()
+	q, err := m.prepare(ctx, transition, id, values, named, opts, false)
+	var res Result
+	if err == nil {
+		res, err = m.run(ctx, q)
+	}
+	o := Observation{Machine: m.rules.def.Name, Transition: transition, ID: id, Result: res, Err: err, Took: m.eng.now().Sub(start)}
+	if q != nil {
+		o.Attempts = q.attempts
+	}
+	m.observe(ctx, o)
+	return res, err
+}
+
+func (m *Machine) observe(ctx context.Context, o Observation) {
+	for _, obs := range m.eng.observers {
+		obs.Observe(ctx, o)
+	}
+}
+
+// request is one call with everything classification must know of it.
+type request struct {
+	call     Call
+	version  int64 // named by the caller; 0: none
+	derived  bool  // the key was built from arguments
+	attempts int   // how often the write was sent
+	misses   int   // how often it matched nothing although it fits
+	unknown  error // a write whose outcome was never learnt
+}
+
+// prepare checks a call against the definition before anything is sent. A probe
+// (Can) needs no key.
+func (m *Machine) prepare(ctx context.Context, transition, id string, values []any, named Args, opts []CallOption, probe bool) (*request, error) {
+	var o callOptions
+	for _, opt := range opts {
+		opt(&o)
+	}
+	id, err := m.checkCall(ctx, transition, id)
+	if err != nil {
+		return nil, err
+	}
+	i, ok := m.rules.byTransit[transition]
+	if !ok {
+		return nil, m.rules.unknownTransition(transition, id)
+	}
+	t := &m.rules.transitions[i]
+	if values == nil {
+		if values, err = t.order(named); err != nil {
+			return nil, m.rules.invalid(i, id, err)
+		}
+	}
+	if err := t.coerceArgs(values); err != nil {
+		return nil, m.rules.invalid(i, id, err)
+	}
+	q := &request{call: Call{ID: id, Transition: i, Args: values, Now: m.eng.clock()}, derived: t.def.Key.Derived()}
+	if err := m.settle(q, t, &o, probe); err != nil {
+		return nil, m.rules.invalid(i, id, err)
+	}
+	return q, nil
+}
+
+func (r *Rules) unknownTransition(name, id string) error {
+	names := make([]string, len(r.def.Transitions))
+	for i := range r.def.Transitions {
+		names[i] = r.def.Transitions[i].Name
+	}
+	return newError(ErrInvalidArgs, Error{Machine: r.def.Name, Transition: name, ID: id,
+		Detail: "the definition has no such transition; it has " + listOr(names, "none")})
+}
+
+// settle applies the call's options: version, and for a journaled machine the record.
+func (m *Machine) settle(q *request, t *transitionRules, o *callOptions, probe bool) error {
+	if o.hasVer {
+		if o.version < 1 {
+			return fmt.Errorf("WithVersion(%d): versions start at 1", o.version)
+		}
+		q.version, q.call.Version = o.version, o.version
+	}
+	if !m.rules.def.Journal.Enabled {
+		return bareOptions(o)
+	}
+	record, err := recordOf(o, t.def.Emit)
+	if err != nil {
+		return err
+	}
+	derived := ""
+	if q.derived {
+		derived = t.derivedKey(q.call.Args)
+	}
+	if err := record.chooseKey(o, derived, t.def.Key.Required && !probe); err != nil {
+		return err
+	}
+	record.Fingerprint = t.fingerprint(q.call.Args)
+	record.Args = t.argsJSON(q.call.Args)
+	q.call.Record = record
+	return nil
+}
+
+// bareOptions refuses what a machine without journal has no place for.
+func bareOptions(o *callOptions) error {
+	switch {
+	case o.hasKey:
+		return errors.New("WithKey: the machine has no journal, so it cannot remember keys")
+	case o.actor != "" || o.meta != nil:
+		return errors.New("WithActor and WithMeta: the machine has no journal to keep them in")
+	}
+	return nil
+}
+
+// inquiry says what must be read to judge the call.
+func (q *request) inquiry() Inquiry {
+	in := Inquiry{ID: q.call.ID, Transition: q.call.Transition, Key: q.call.Key, Version: q.version}
+	if q.call.KeyOwn && q.unknown == nil {
+		in.Key = "" // made for this call, and every write of it was answered
+	}
+	return in
+}
+
+// run sends the call until it is answered.
+func (m *Machine) run(ctx context.Context, q *request) (Result, error) {
+	for {
+		q.attempts++
+		change, err := m.table.Apply(ctx, m.tx, &q.call)
+		if err == nil && change.OK {
+			return m.applied(q, change), nil
+		}
+		if err != nil {
+			done, err := m.failed(ctx, q, err)
+			if done {
+				return Result{}, err
+			}
+			if err != nil { // repeat the write
+				continue
+			}
+		}
+		v, s, err := m.judge(ctx, q)
+		switch {
+		case err != nil:
+			return Result{}, m.inspectError(ctx, q, err)
+		case v.err != nil:
+			return Result{}, v.err
+		case !v.again:
+			return m.duplicate(q, v, s), nil
+		}
+		if err := m.again(ctx, q, nil); err != nil {
+			return Result{}, err
+		}
+	}
+}
+
+// judge reads what the row says and classifies.
+func (m *Machine) judge(ctx context.Context, q *request) (verdict, *Snapshot, error) {
+	s, err := m.table.Inspect(ctx, m.tx, q.inquiry())
+	if err != nil {
+		return verdict{}, nil, err
+	}
+	return m.rules.classify(q, &s), &s, nil
+}
+
+func (m *Machine) applied(q *request, c Change) Result {
+	to := m.rules.stateName(c.To)
+	return Result{ID: q.call.ID, From: m.rules.stateName(c.From), To: to, State: to, Version: c.Version, Outcome: Applied, Key: q.call.Key}
+}
+
+func (m *Machine) duplicate(q *request, v verdict, s *Snapshot) Result {
+	return duplicateResult(m.rules, q.call.ID, q.call.Key, v, s)
+}
+
+// duplicateResult is the result of a call that had been applied before: the first
+// run's edge where a key tells it, else the edge that entered the state.
+func duplicateResult(r *Rules, id, key string, v verdict, s *Snapshot) Result {
+	res := Result{ID: id, Outcome: v.outcome, Key: key, First: v.first}
+	if s.Found {
+		res.ID, res.State, res.Version = s.Row.ID, r.stateName(s.Row.State), s.Row.Version
+	}
+	res.To = res.State
+	if e := v.first; e != nil {
+		res.From, res.To = e.From, e.To
+		if v.outcome == Replayed || v.outcome == Applied {
+			res.Version = e.Version
+		}
+	}
+	if v.outcome == Applied {
+		res.First = nil
+	}
+	return res
+}
+
+// failed decides what an error of the write means: done with an error for the
+// caller, or a repeated write (done false, err not nil), or a look at the row.
+func (m *Machine) failed(ctx context.Context, q *request, err error) (done bool, _ error) {
+	var f *Fault
+	if !errors.As(err, &f) {
+		return true, m.callError(nil, q, "", err)
+	}
+	switch f.Class {
+	case ClassDuplicateKey:
+		return false, nil
+	case ClassUnsent:
+		return true, m.unsent(q, f)
+	case ClassRetryable:
+		return m.repeat(ctx, q, f)
+	case ClassUnknown:
+		if m.tx != nil { // never committed: the caller's transaction is gone
+			return m.repeat(ctx, q, f)
+		}
+		q.unknown = f
+		if !m.settles(q) {
+			return true, m.unknownOutcome(ctx, q)
+		}
+		return m.repeat(ctx, q, f)
+	case ClassVersionTaken:
+		return true, m.versionTaken(q, f)
+	case ClassConstraint:
+		return true, m.callError(nil, q, "a constraint of the table refused the change; nothing was applied", f)
+	}
+	return true, m.callError(nil, q, f.Hint, f)
+}
+
+// settles reports whether running the call again can tell what happened: the key
+// does, and for a bare machine a named version or a graph without way back.
+func (m *Machine) settles(q *request) bool {
+	return m.rules.def.Journal.Enabled || q.version != 0 || m.rules.transitions[q.call.Transition].rerunnable
+}
+
+func (m *Machine) repeat(ctx context.Context, q *request, f *Fault) (bool, error) {
+	if err := m.again(ctx, q, f); err != nil {
+		return true, err
+	}
+	return false, f
+}
+
+// again waits before the next try, or says why there is none.
+func (m *Machine) again(ctx context.Context, q *request, cause *Fault) error {
+	if m.tx != nil {
+		return m.againInTx(q, cause)
+	}
+	if ctx.Err() == nil && (q.attempts < m.eng.retry.Attempts || q.unknown != nil) && m.eng.retry.wait(ctx, q.attempts) {
+		return nil
+	}
+	if q.unknown != nil {
+		return m.unknownOutcome(ctx, q)
+	}
+	detail := fmt.Sprintf("given up after %d tries; repeat the call", q.attempts)
+	if cause != nil {
+		if cause.Hint != "" {
+			detail = cause.Hint
+		}
+		return m.callError(ErrBusy, q, detail, errors.Join(error(cause), ctx.Err()))
+	}
+	return m.callError(ErrBusy, q, "the row kept changing under the call; "+detail, ctx.Err())
+}
+
+// againInTx: inside the caller's transaction an error of the database ends the
+// call; a row that fits now is tried once more under the lock just taken.
+func (m *Machine) againInTx(q *request, cause *Fault) error {
+	if cause != nil {
+		detail := "roll back and repeat the whole transaction"
+		if cause.Hint != "" {
+			detail = cause.Hint + "; " + detail
+		}
+		return m.callError(ErrBusy, q, detail, cause)
+	}
+	if q.misses++; q.misses == 1 {
+		return nil
+	}
+	return m.callError(nil, q, "BUG: the database and the engine disagree on whether the call fits; please report the definition and the row", nil)
+}
+
+func (m *Machine) unsent(q *request, f *Fault) error {
+	switch {
+	case q.unknown != nil:
+		return m.callError(ErrUnknownOutcome, q, unknownHint, errors.Join(f.Err, q.unknown))
+	case q.attempts > 1 || f.Hint != "":
+		return m.callError(ErrBusy, q, f.Hint, f.Err)
+	}
+	return f.Err
+}
+
+const unknownHint = "the write was sent and its answer was lost; repeat the call with engine.WithKey(err.Key) (a derived key: as it was) to learn the outcome"
+
+func (m *Machine) unknownOutcome(ctx context.Context, q *request) error {
+	hint := unknownHint
+	if !m.rules.def.Journal.Enabled {
+		hint = "the write was sent and its answer was lost; the machine has no journal to settle it: read the row"
+	}
+	return m.callError(ErrUnknownOutcome, q, hint, errors.Join(q.unknown, ctx.Err()))
+}
+
+func (m *Machine) inspectError(ctx context.Context, q *request, err error) error {
+	if q.unknown != nil {
+		return m.unknownOutcome(ctx, q)
+	}
+	var f *Fault
+	kind, detail := error(nil), "the change was not applied, and reading the reason failed"
+	if errors.As(err, &f) {
+		if f.Class != ClassFatal {
+			kind = ErrBusy
+		}
+		if f.Hint != "" {
+			detail = f.Hint
+		}
+	}
+	return m.callError(kind, q, detail, errors.Join(err, ctx.Err()))
+}
+
+func (m *Machine) versionTaken(q *request, f *Fault) error {
+	return m.callError(nil, q, "the journal already holds the version this call would reach; "+f.Hint, f)
+}
+
+func (m *Machine) callError(kind error, q *request, detail string, cause error) error {
+	return newError(kind, Error{Machine: m.rules.def.Name, Transition: m.rules.def.Transitions[q.call.Transition].Name,
+		ID: q.call.ID, Key: q.call.Key, Detail: detail, cause: cause})
+}
+
+// argOf reads one argument out of a journal entry.
+func argOf(e *Entry, name string, t expr.Type) (any, error) {
+	raw, ok, err := jsonMember(e.Args, name)
+	if err != nil {
+		return nil, fmt.Errorf("the journal's args of version %d are not readable: %w", e.Version, err)
+	}
+	if !ok {
+		return nil, nil
+	}
+	return expr.FromJSON(t, raw)
+}

@@ -1,0 +1,121 @@
+package persistence
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fsmgen/fsmgen/definitions"
+	"github.com/fsmgen/fsmgen/definitions/expr"
+)
+
+// DDL gives the statements that create the business table and the journal of
+// definitions, where they are missing. Machines that share a table give one table
+// with the columns of all.
+func DDL(d Dialect, defs ...*definitions.Machine) []string {
+	var out []string
+	var journals []string
+	seen := map[string]bool{}
+	for _, def := range defs {
+		if !seen[def.Table.Name] {
+			seen[def.Table.Name] = true
+			out = append(out, tableDDL(d, sharing(def.Table.Name, defs)))
+		}
+		if def.Journal.Enabled && !slices.Contains(journals, def.Journal.Table) {
+			journals = append(journals, def.Journal.Table)
+		}
+	}
+	for _, j := range journals {
+		out = append(out, d.JournalDDL(j)...)
+	}
+	return out
+}
+
+// sharing gives the definitions over one table; the first of them owns Create.
+func sharing(table string, defs []*definitions.Machine) []*definitions.Machine {
+	var out []*definitions.Machine
+	for _, def := range defs {
+		if def.Table.Name == table {
+			out = append(out, def)
+		}
+	}
+	return out
+}
+
+func tableDDL(d Dialect, defs []*definitions.Machine) string {
+	var lines, checks []string
+	done := map[string]bool{}
+	for i, def := range defs {
+		for _, c := range columnsOf(def) {
+			if done[c.Name] {
+				continue
+			}
+			done[c.Name] = true
+			lines = append(lines, columnDDL(d, c, def, i > 0))
+		}
+		checks = append(checks, statusCheck(d, def))
+	}
+	return d.TableDDL(defs[0].Table.Name, append(lines, checks...))
+}
+
+func columnDDL(d Dialect, c ColumnSpec, def *definitions.Machine, shared bool) string {
+	line := d.Quote(c.Name) + " " + d.ColumnType(c)
+	if !c.Nullable {
+		line += " NOT NULL"
+	}
+	switch {
+	case c.Use == UseID:
+		line += " PRIMARY KEY"
+	case c.Use == UseVersion:
+		line += " DEFAULT 1"
+	case c.Use == UseStatus && shared:
+		s, _ := def.State(def.Initial[0])
+		line += " DEFAULT " + stateLiteral(d, s.Value)
+	}
+	return line
+}
+
+// statusCheck refuses values that are no state, aliases included.
+func statusCheck(d Dialect, def *definitions.Machine) string {
+	var list []string
+	for _, s := range def.States {
+		for _, v := range append([]any{s.Value}, s.Aliases...) {
+			list = append(list, stateLiteral(d, v))
+		}
+	}
+	return fmt.Sprintf("CHECK (%s IN (%s))", d.Quote(def.Table.Status.Name), strings.Join(list, ", "))
+}
+
+func stateLiteral(d Dialect, v any) string {
+	if s, ok := v.(string); ok {
+		return d.Literal(s)
+	}
+	return fmt.Sprint(v)
+}
+
+// Migrate creates the journal and, where missing, the business tables of
+// definitions. It never alters a table that is there.
+func (s *Store) Migrate(ctx context.Context, defs ...*definitions.Machine) error {
+	conn, err := s.conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // gives the connection back
+	for _, text := range DDL(s.d, defs...) {
+		locked := func(err error) bool { return s.Classify(err) == classRetryable }
+		err := Patiently(ctx, s.wait, locked, func() error {
+			_, err := conn.ExecContext(context.WithoutCancel(ctx), text)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("persistence: migrate: %w\nin: %s", err, text)
+		}
+	}
+	return nil
+}
+
+// fits reports whether a column is of a use whose text must compare by bytes.
+func comparesBytes(c ColumnSpec) bool {
+	return (c.Use == UseID || c.Use == UseStatus) && c.Type == expr.String
+}

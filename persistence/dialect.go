@@ -1,0 +1,129 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/fsmgen/fsmgen/definitions"
+	"github.com/fsmgen/fsmgen/definitions/expr"
+	"github.com/fsmgen/fsmgen/engine"
+)
+
+// Dialect is what differs between databases. It gives SQL text and facts; only a
+// [Runner] executes.
+type Dialect interface {
+	// Name is "sqlite", "postgres" or "mysql".
+	Name() string
+	Features() Features
+	// Quote quotes one identifier.
+	Quote(ident string) string
+	// Literal writes a string as an SQL literal, for DDL only.
+	Literal(s string) string
+	// Param is the placeholder of the n-th parameter, counted from 1.
+	Param(n int) string
+	// TextEqual compares a text column with a placeholder, by bytes.
+	TextEqual(column, param string) string
+	// JournalTime is what the journal's time column is bound to.
+	JournalTime(t time.Time) any
+	// ColumnType is the type of a business column in DDL.
+	ColumnType(c ColumnSpec) string
+	// JournalDDL creates the journal with its two unique indexes where missing.
+	JournalDDL(table string) []string
+	// TableDDL wraps column and constraint lines into CREATE TABLE IF NOT EXISTS.
+	TableDDL(table string, lines []string) string
+	// Columns reads the facts of a table; none if there is no such table.
+	Columns(ctx context.Context, db *sqlx.DB, table string) ([]Column, error)
+	// Verify checks what only this database can get wrong about a column.
+	Verify(use ColumnSpec, c Column) error
+	// Isolation is the level of the engine's own transactions.
+	Isolation() sql.IsolationLevel
+	// Classify says what an error means; journal is the journal table's name.
+	Classify(err error, journal string) engine.Class
+}
+
+// Features are the capabilities and habits the shared code asks about.
+type Features struct {
+	// ReadFirst: a unit begins by reading status and version under the write
+	// lock, unless one state and one version are named.
+	ReadFirst bool
+	// LockRead is appended to a SELECT that must lock its row.
+	LockRead string
+	// TakeLock: inside a caller's transaction an UPDATE of no row comes first, so
+	// that the write lock is held before anything is read (SQLite).
+	TakeLock bool
+	// VersionByInsertID: the UPDATE reports the new version as LastInsertId.
+	VersionByInsertID bool
+	// OneStatement: CAS and journal are one data-modifying CTE.
+	OneStatement bool
+	// DetachWrites: the driver must not see a context that can be cancelled while
+	// it writes.
+	DetachWrites bool
+	// StaleSnapshots: a plain read inside a caller's transaction can be older than
+	// the row, and no error tells (MySQL at REPEATABLE READ).
+	StaleSnapshots bool
+}
+
+// ColumnUse is what a column is for.
+type ColumnUse uint8
+
+// The uses of a column.
+const (
+	UseID ColumnUse = iota
+	UseStatus
+	UseVersion
+	UseField
+)
+
+// ColumnSpec is a column as the definition wants it.
+type ColumnSpec struct {
+	Use      ColumnUse
+	Name     string
+	Type     expr.Type
+	Scale    int
+	Nullable bool
+}
+
+// Column is a column as the database has it.
+type Column struct {
+	Name      string
+	Type      string // as declared
+	Nullable  bool
+	Collation string
+	// UniqueAlone: the column is by itself a primary or unique key.
+	UniqueAlone bool
+	Length      int // of text types; 0 where unbounded
+	Precision   int
+	Scale       int
+}
+
+// Runner executes one unit on a connection of the store's own, where a dialect
+// has a faster way than a database/sql transaction.
+type Runner interface {
+	// Unit runs fn in one transaction of the writer, or without one where plain is
+	// set. fn gets the connection's own prepared statements.
+	Unit(ctx context.Context, plain bool, fn func(x Execer) error) error
+}
+
+// Execer runs statements by text; implementations keep them prepared.
+type Execer interface {
+	// Exec returns the rows affected and the last insert id.
+	Exec(text string, args []any) (affected, lastID int64, err error)
+	// Query reads the first row into dest; found is false if there is none.
+	Query(text string, args []any, dest []any) (found bool, err error)
+}
+
+// columnsOf lists the columns of a definition: id, status, version, fields.
+func columnsOf(def *definitions.Machine) []ColumnSpec {
+	out := []ColumnSpec{
+		{Use: UseID, Name: def.Table.ID.Name, Type: def.Table.ID.Type, Scale: -1},
+		{Use: UseStatus, Name: def.Table.Status.Name, Type: def.Table.Status.Type, Scale: -1},
+		{Use: UseVersion, Name: def.Table.Version, Type: expr.Int, Scale: -1},
+	}
+	for _, f := range def.Fields {
+		out = append(out, ColumnSpec{Use: UseField, Name: f.Column, Type: f.Type, Scale: f.Scale, Nullable: f.Nullable})
+	}
+	return out
+}

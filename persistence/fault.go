@@ -1,0 +1,40 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+
+	"github.com/fsmgen/fsmgen/engine"
+)
+
+// fault gives an error its class. It keeps one that has it already.
+func (s *Store) fault(err error, journal string) error {
+	if err == nil {
+		return nil
+	}
+	var f *engine.Fault
+	if errors.As(err, &f) {
+		return f
+	}
+	return &engine.Fault{Class: s.d.Classify(err, journal), Err: err}
+}
+
+// Classify says what an error of this store's driver means.
+func (s *Store) Classify(err error) engine.Class {
+	var f *engine.Fault
+	if errors.As(err, &f) {
+		return f.Class
+	}
+	return s.d.Classify(err, DefaultJournal)
+}
+
+// busy is the fault of a writer that did not become free.
+func busy(err error) error {
+	return &engine.Fault{Class: engine.ClassRetryable, Err: err,
+		Hint: "another transaction holds the writer; a call made while a transaction is open must go through In(tx)"}
+}
+
+// unsent is the fault of a context that ended while the call still waited for its turn.
+func unsent(ctx context.Context) error {
+	return &engine.Fault{Class: engine.ClassUnsent, Err: context.Cause(ctx), Hint: "the context ended while waiting for the writer"}
+}

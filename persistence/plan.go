@@ -1,0 +1,324 @@
+package persistence
+
+import (
+	"github.com/fsmgen/fsmgen/definitions"
+	"github.com/fsmgen/fsmgen/definitions/expr"
+	"github.com/fsmgen/fsmgen/engine"
+)
+
+// plan holds the statements of one transition.
+type plan struct {
+	def *definitions.Transition
+	// sources are the states the transition leaves; single is the only one, or -1.
+	sources []bool
+	single  int
+	// target is the only target, or -1 where the row decides.
+	target int
+	// update is the CAS; updateV the same with the version named.
+	update, updateV statement
+	inspect         statement // row and journal together
+	entries         statement // the journal's part alone
+}
+
+// planOf returns the statements of a transition, built at its first call.
+func (t *table) planOf(i int) *plan {
+	if p := t.plans[i].Load(); p != nil {
+		return p
+	}
+	p := t.buildPlan(i)
+	t.plans[i].Store(p)
+	return p
+}
+
+func (t *table) buildPlan(i int) *plan {
+	def := &t.def.Transitions[i]
+	p := &plan{def: def, sources: make([]bool, len(t.def.States)), single: -1, target: -1}
+	count, targets := 0, map[int]bool{}
+	for _, mv := range def.Moves {
+		for _, name := range mv.From {
+			s, _ := t.rules.StateIndex(name)
+			if !p.sources[s] {
+				p.sources[s], p.single = true, s
+				count++
+			}
+		}
+		for _, target := range mv.Targets {
+			s, _ := t.rules.StateIndex(target.State)
+			targets[s], p.target = true, s
+		}
+	}
+	if count != 1 {
+		p.single = -1
+	}
+	if len(targets) != 1 {
+		p.target = -1
+	}
+	p.update = t.updateText(def, p, false)
+	p.updateV = t.updateText(def, p, true)
+	p.inspect = t.inspectText(def, p)
+	if t.def.Journal.Enabled {
+		b := &builder{d: t.d}
+		t.entriesText(b, def, p)
+		p.entries = b.statement()
+	}
+	return p
+}
+
+// updateText is the CAS: the conditions stand on the updated row itself.
+func (t *table) updateText(def *definitions.Transition, p *plan, named bool) statement {
+	b := &builder{d: t.d}
+	version := t.d.Quote(t.def.Table.Version)
+	b.sql("UPDATE ").table(t.def.Table.Name).sql(" SET ").name(t.def.Table.Status.Name).sql(" = ")
+	b.param(constant(t.def.States[p.target].Value))
+	b.sql(", ", version, " = ")
+	if t.f.VersionByInsertID {
+		b.sql("LAST_INSERT_ID(", version, " + 1)")
+	} else {
+		b.sql(version, " + 1")
+	}
+	mv := &def.Moves[0]
+	for _, set := range [][]definitions.Assignment{def.Set, mv.Set} {
+		for _, a := range set {
+			f, _ := t.def.Field(a.Field)
+			b.sql(", ").name(f.Column).sql(" = ")
+			t.assignText(b, def, a.Value)
+		}
+	}
+	b.sql(" WHERE ")
+	t.whereID(b)
+	b.sql(" AND ")
+	t.statusIn(b, p.sources)
+	if named {
+		b.sql(" AND ", version, " = ").param(func(v *values) any { return v.edge.version - 1 })
+	}
+	return b.statement()
+}
+
+func (t *table) whereID(b *builder) {
+	b.equal(t.d.Quote(t.def.Table.ID.Name), t.def.Table.ID.Type == expr.String, func(v *values) any { return v.id })
+}
+
+// statusIn appends the comparison of the status with every value the sources may have.
+func (t *table) statusIn(b *builder, states []bool) {
+	column, isText := t.d.Quote(t.def.Table.Status.Name), t.def.Table.Status.Type == expr.String
+	var raw []any
+	for i, in := range states {
+		if in {
+			raw = append(append(raw, t.def.States[i].Value), t.def.States[i].Aliases...)
+		}
+	}
+	if len(raw) > 1 {
+		b.sql("(")
+	}
+	for i, v := range raw {
+		if i > 0 {
+			b.sql(" OR ")
+		}
+		b.equal(column, isText, constant(v))
+	}
+	if len(raw) > 1 {
+		b.sql(")")
+	}
+}
+
+// assignText appends the right-hand side of an assignment.
+func (t *table) assignText(b *builder, def *definitions.Transition, e *expr.Expr) {
+	n := e.Root
+	switch n.Op {
+	case expr.OpField:
+		f, _ := t.def.Field(n.Name)
+		b.name(f.Column)
+	case expr.OpArg:
+		for i := range def.Args {
+			if def.Args[i].Name == n.Name {
+				b.param(func(v *values) any { return bindValue(v.call.Args[i]) })
+			}
+		}
+	case expr.OpNow:
+		b.param(func(v *values) any { return v.call.Now })
+	default:
+		b.param(constant(bindValue(n.Value)))
+	}
+}
+
+// rowColumns appends the row's columns with a prefix: id, status, version, fields.
+func (t *table) rowColumns(b *builder, prefix string) {
+	for i, c := range columnsOf(t.def) {
+		if i > 0 {
+			b.sql(", ")
+		}
+		b.sql(prefix).name(c.Name)
+	}
+}
+
+// The kinds of journal entries an inspection asks for.
+const (
+	kindKey      = "k" // with the call's key
+	kindOwn      = "o" // the transition's last
+	kindSource   = "s" // the last that led into one of its sources
+	kindEntered  = "e" // the last that came from another state
+	kindNext     = "n" // at the named version + 1
+	kindCreation = "c" // the last creation
+)
+
+// entryColumns are the journal's columns that make an entry, in the order of scan.
+var entryColumns = []string{"seq", "version", "transition", "from_state", "to_state", "args", "key", "fingerprint", "attempt", "actor", "meta", "at"}
+
+// journalColumns are the columns a journal row is written with, in the order of
+// journalBinds.
+var journalColumns = []string{"machine", "entity_id", "version", "transition", "from_state", "to_state", "args",
+	"key", "fingerprint", "attempt", "actor", "meta", "topic", "at"}
+
+// names appends a list of quoted identifiers.
+func (b *builder) names(idents []string) *builder {
+	for i, ident := range idents {
+		if i > 0 {
+			b.sql(", ")
+		}
+		b.name(ident)
+	}
+	return b
+}
+
+// inspectText reads the row and what its journal knows in one statement, so that
+// both are of one moment. The row's columns repeat with every entry.
+func (t *table) inspectText(def *definitions.Transition, p *plan) statement {
+	b := &builder{d: t.d}
+	b.sql("SELECT ")
+	t.rowColumns(b, "r.")
+	if !t.def.Journal.Enabled {
+		b.sql(" FROM ").table(t.def.Table.Name).sql(" AS r WHERE ")
+		t.whereRow(b)
+		return b.statement()
+	}
+	b.sql(", j.* FROM (SELECT 1 AS one) AS o LEFT JOIN ").table(t.def.Table.Name).sql(" AS r ON ")
+	t.whereRow(b)
+	b.sql(" LEFT JOIN (")
+	t.entriesText(b, def, p)
+	b.sql(") AS j ON 1 = 1")
+	return b.statement()
+}
+
+// whereRow names the row through the alias r.
+func (t *table) whereRow(b *builder) {
+	b.equal("r."+t.d.Quote(t.def.Table.ID.Name), t.def.Table.ID.Type == expr.String, func(v *values) any { return v.id })
+}
+
+// entriesText is the union of the entries an inspection needs.
+func (t *table) entriesText(b *builder, def *definitions.Transition, p *plan) {
+	t.entryText(b, kindKey, func() { b.sql(" AND ").name("key").sql(" = ").param(func(v *values) any { return nullable(v.q.Key) }) })
+	b.sql(" UNION ALL ")
+	t.entryText(b, kindCreation, func() { b.sql(" AND transition = ''") })
+	b.sql(" UNION ALL ")
+	t.entryText(b, kindEntered, func() { b.sql(" AND (from_state IS NULL OR from_state <> to_state)") })
+	if def == nil {
+		return
+	}
+	b.sql(" UNION ALL ")
+	t.entryText(b, kindOwn, func() { b.sql(" AND transition = ").param(constant(def.Name)) })
+	b.sql(" UNION ALL ")
+	t.entryText(b, kindNext, func() {
+		b.sql(" AND version = ").param(func(v *values) any {
+			if v.q.Version == 0 {
+				return nil
+			}
+			return v.q.Version + 1
+		})
+	})
+	b.sql(" UNION ALL ")
+	t.entryText(b, kindSource, func() { t.toStateIn(b, p.sources) })
+}
+
+// toStateIn restricts entries to those that led into one of the states, under any
+// of the names the journal may hold for it.
+func (t *table) toStateIn(b *builder, states []bool) {
+	b.sql(" AND to_state IN (")
+	first := true
+	for i, in := range states {
+		if !in {
+			continue
+		}
+		for _, name := range namesInJournal(&t.def.States[i]) {
+			if !first {
+				b.sql(", ")
+			}
+			first = false
+			b.param(constant(name))
+		}
+	}
+	b.sql(")")
+}
+
+// namesInJournal: the journal holds names, and a renamed state keeps its old one as alias.
+func namesInJournal(s *definitions.State) []string {
+	names := []string{s.Name}
+	for _, a := range s.Aliases {
+		if text, ok := a.(string); ok {
+			names = append(names, text)
+		}
+	}
+	return names
+}
+
+// entryText selects the last entry of the row that fits.
+func (t *table) entryText(b *builder, kind string, and func()) {
+	b.sql("SELECT * FROM (SELECT '", kind, "' AS kind, ").names(entryColumns).sql(" FROM ").table(t.def.Journal.Table)
+	b.sql(" WHERE machine = ").param(constant(t.def.Name)).sql(" AND entity_id = ").param(func(v *values) any { return v.entity })
+	and()
+	b.sql(" ORDER BY version DESC LIMIT 1) AS e", kind)
+}
+
+// journalInsert records an edge.
+func (t *table) journalInsert() statement {
+	b := &builder{d: t.d}
+	b.sql("INSERT INTO ").table(t.def.Journal.Table).sql(" (").names(journalColumns).sql(") VALUES (")
+	for i, f := range t.journalBinds() {
+		if i > 0 {
+			b.sql(", ")
+		}
+		b.param(f)
+	}
+	b.sql(")")
+	return b.statement()
+}
+
+// journalBinds are the values of a journal row, in the order of journalInsert.
+func (t *table) journalBinds() []bind {
+	record := func(v *values) *engine.Record {
+		if v.call != nil {
+			return &v.call.Record
+		}
+		return &v.create.Record
+	}
+	return []bind{
+		constant(t.def.Name),
+		func(v *values) any { return v.entity },
+		func(v *values) any { return v.edge.version },
+		func(v *values) any {
+			if v.call == nil {
+				return ""
+			}
+			return t.def.Transitions[v.call.Transition].Name
+		},
+		func(v *values) any {
+			if v.edge.from < 0 {
+				return nil
+			}
+			return t.def.States[v.edge.from].Name
+		},
+		func(v *values) any { return t.def.States[v.edge.to].Name },
+		func(v *values) any { return string(record(v).Args) },
+		func(v *values) any { return record(v).Key },
+		func(v *values) any { return record(v).Fingerprint },
+		func(v *values) any { return record(v).Attempt },
+		func(v *values) any { return nullable(record(v).Actor) },
+		func(v *values) any { return nullableBytes(record(v).Meta) },
+		func(v *values) any { return nullable(record(v).Topic) },
+		func(v *values) any {
+			if v.call == nil {
+				return t.d.JournalTime(v.create.Now)
+			}
+			return t.d.JournalTime(v.call.Now)
+		},
+	}
+}

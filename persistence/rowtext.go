@@ -1,0 +1,92 @@
+package persistence
+
+import "github.com/fsmgen/fsmgen/definitions/expr"
+
+// readText reads the row's columns; locked appends the dialect's locking clause.
+func (t *table) readText(locked bool) statement {
+	b := &builder{d: t.d}
+	b.sql("SELECT ")
+	t.rowColumns(b, "")
+	b.sql(" FROM ").table(t.def.Table.Name).sql(" WHERE ")
+	t.whereID(b)
+	if locked {
+		b.sql(t.f.LockRead)
+	}
+	return b.statement()
+}
+
+// stateText reads status and version, locking the row where the dialect needs it.
+func (t *table) stateText() statement {
+	b := &builder{d: t.d}
+	b.sql("SELECT ").name(t.def.Table.Status.Name).sql(", ").name(t.def.Table.Version)
+	b.sql(" FROM ").table(t.def.Table.Name).sql(" WHERE ")
+	t.whereID(b)
+	b.sql(t.f.LockRead)
+	return b.statement()
+}
+
+// takeLockText takes the database's write lock without changing anything.
+func (t *table) takeLockText() statement {
+	b := &builder{d: t.d}
+	version := t.d.Quote(t.def.Table.Version)
+	b.sql("UPDATE ").table(t.def.Table.Name).sql(" SET ", version, " = ", version, " WHERE 1 = 0")
+	return b.statement()
+}
+
+// insertText inserts the business row.
+func (t *table) insertText() statement {
+	b := &builder{d: t.d}
+	b.sql("INSERT INTO ").table(t.def.Table.Name).sql(" (")
+	t.rowColumns(b, "")
+	b.sql(") VALUES (").param(func(v *values) any { return v.id }).sql(", ")
+	b.param(func(v *values) any { return t.def.States[v.create.State].Value }).sql(", ")
+	b.param(func(v *values) any { return v.edge.version })
+	for i := range t.def.Fields {
+		b.sql(", ").param(func(v *values) any { return bindValue(v.create.Values[i]) })
+	}
+	b.sql(")")
+	return b.statement()
+}
+
+// existsText asks whether the id is taken.
+func (t *table) existsText() statement {
+	b := &builder{d: t.d}
+	b.sql("SELECT 1 FROM ").table(t.def.Table.Name).sql(" WHERE ")
+	t.whereID(b)
+	return b.statement()
+}
+
+// lastVersionText is the last version the journal holds for the id: a row that was
+// deleted and created again goes on from there.
+func (t *table) lastVersionText() statement {
+	b := &builder{d: t.d}
+	b.sql("SELECT COALESCE(MAX(version), 0) FROM ").table(t.def.Journal.Table)
+	b.sql(" WHERE machine = ").param(constant(t.def.Name)).sql(" AND entity_id = ").param(func(v *values) any { return v.entity })
+	return b.statement()
+}
+
+// keySeenText asks whether the journal holds the key.
+func (t *table) keySeenText() statement {
+	b := &builder{d: t.d}
+	b.sql("SELECT 1 FROM ").table(t.def.Journal.Table)
+	b.sql(" WHERE machine = ").param(constant(t.def.Name)).sql(" AND entity_id = ").param(func(v *values) any { return v.entity })
+	b.sql(" AND ").name("key").sql(" = ").param(func(v *values) any { return v.create.Key })
+	return b.statement()
+}
+
+// journalText lists the entries of a row.
+func (t *table) journalText() statement {
+	b := &builder{d: t.d}
+	b.sql("SELECT ").names(entryColumns).sql(" FROM ").table(t.def.Journal.Table)
+	b.sql(" WHERE machine = ").param(constant(t.def.Name)).sql(" AND entity_id = ").param(func(v *values) any { return v.entity })
+	b.sql(" ORDER BY version")
+	return b.statement()
+}
+
+// idValue is the id in its column's type.
+func (t *table) idValue(id string) any {
+	if t.def.Table.ID.Type == expr.Int {
+		return mustInt(id)
+	}
+	return id
+}

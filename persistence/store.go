@@ -1,0 +1,164 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/fsmgen/fsmgen/engine"
+)
+
+// DefaultJournal is the journal's table where a definition names none.
+const DefaultJournal = "fsm_journal"
+
+// Store keeps machines in an SQL database. It is safe for concurrent use.
+type Store struct {
+	db, reader *sqlx.DB
+	d          Dialect
+	runner     Runner // nil: database/sql transactions
+	wait       time.Duration
+	owned      bool
+}
+
+// Config is what a dialect package opens a store with.
+type Config struct {
+	DB      *sqlx.DB
+	Reader  *sqlx.DB // for reads outside of transactions; DB where nil
+	Dialect Dialect
+	Runner  Runner
+	// Wait bounds how long a call waits for a connection; default 5 s.
+	Wait time.Duration
+	// Owned: Close closes the pools.
+	Owned bool
+}
+
+// New returns a store. Users call the dialect's Open or New instead.
+func New(c Config) *Store {
+	if c.Reader == nil {
+		c.Reader = c.DB
+	}
+	if c.Wait <= 0 {
+		c.Wait = 5 * time.Second
+	}
+	return &Store{db: c.DB, reader: c.Reader, d: c.Dialect, runner: c.Runner, wait: c.Wait, owned: c.Owned}
+}
+
+// DB returns the pool that writes, for transactions of the caller's own.
+func (s *Store) DB() *sqlx.DB { return s.db }
+
+// Reader returns the pool that reads outside of transactions; it may be DB.
+func (s *Store) Reader() *sqlx.DB { return s.reader }
+
+// Close closes the pools that the store opened itself; a pool given to New stays open.
+func (s *Store) Close() error {
+	if !s.owned {
+		return nil
+	}
+	if s.reader == s.db {
+		return s.db.Close()
+	}
+	return errors.Join(s.reader.Close(), s.db.Close())
+}
+
+// Bind verifies the machine's table and journal.
+func (s *Store) Bind(ctx context.Context, rules *engine.Rules) (engine.Table, error) {
+	def := rules.Definition()
+	if err := s.verify(ctx, def); err != nil {
+		return nil, err
+	}
+	t := &table{s: s, d: s.d, f: s.d.Features(), rules: rules, def: def, plans: make([]atomic.Pointer[plan], len(def.Transitions))}
+	t.read, t.readLocked, t.state = t.readText(false), t.readText(true), t.stateText()
+	t.exists, t.insert, t.takeLock = t.existsText(), t.insertText(), t.takeLockText()
+	if def.Journal.Enabled {
+		t.record, t.lastVersion, t.keySeen, t.journal = t.journalInsert(), t.lastVersionText(), t.keySeenText(), t.journalText()
+		b := &builder{d: t.d}
+		t.entriesText(b, nil, nil)
+		t.entries = b.statement()
+	}
+	t.inspectCreation = t.inspectText(nil, nil)
+	return t, nil
+}
+
+// markKey marks a context as belonging to an open transaction of a store.
+type markKey struct{ s *Store }
+
+// Marked reports whether ctx comes from a transaction of this store.
+func (s *Store) Marked(ctx context.Context) bool { return ctx.Value(markKey{s}) != nil }
+
+// Transact runs fn once in a new transaction and commits it.
+func (s *Store) Transact(ctx context.Context, fn func(ctx context.Context, tx engine.Tx) error) (err error) {
+	conn, err := s.conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // gives the connection back
+	tx, err := s.begin(ctx, conn)
+	if err != nil {
+		return err
+	}
+	done := false
+	defer func() { // also when fn panics
+		if !done {
+			_ = tx.Rollback()
+		}
+	}()
+	if err := fn(context.WithValue(ctx, markKey{s}, true), tx); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil { // past the deadline nothing may be committed
+		return err
+	}
+	done = true
+	if err := tx.Commit(); err != nil {
+		_ = tx.Rollback()
+		return s.commitFault(err)
+	}
+	return nil
+}
+
+// commitFault classifies an error of COMMIT: whatever is not known to be "not
+// applied" is unknown.
+func (s *Store) commitFault(err error) error {
+	class := s.d.Classify(err, DefaultJournal)
+	if class == engine.ClassFatal && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+		class = engine.ClassUnknown
+	}
+	return &engine.Fault{Class: class, Err: err}
+}
+
+// conn takes a connection of the writing pool, waiting at most s.wait.
+func (s *Store) conn(ctx context.Context) (*sqlx.Conn, error) {
+	wait, cancel := context.WithTimeout(ctx, s.wait)
+	defer cancel()
+	conn, err := s.db.Connx(wait)
+	switch {
+	case err == nil:
+		return conn, nil
+	case ctx.Err() != nil:
+		return nil, unsent(ctx)
+	case wait.Err() != nil:
+		return nil, busy(err)
+	}
+	return nil, s.fault(fmt.Errorf("no connection: %w", err), DefaultJournal)
+}
+
+// begin opens a transaction that no cancelled context rolls back behind our back:
+// it ends by Commit or Rollback only. A database that is locked by another process
+// is asked again until the wait is over.
+func (s *Store) begin(ctx context.Context, conn *sqlx.Conn) (*sqlx.Tx, error) {
+	var tx *sqlx.Tx
+	err := Patiently(ctx, s.wait, func(err error) bool { return s.d.Classify(err, DefaultJournal) == engine.ClassRetryable }, func() error {
+		var err error
+		tx, err = conn.BeginTxx(context.WithoutCancel(ctx), &sql.TxOptions{Isolation: s.d.Isolation()})
+		return err
+	})
+	if err != nil {
+		return nil, s.fault(err, DefaultJournal)
+	}
+	return tx, nil
+}

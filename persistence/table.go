@@ -1,0 +1,237 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/fsmgen/fsmgen/definitions"
+	"github.com/fsmgen/fsmgen/engine"
+)
+
+// table runs the calls of one machine.
+type table struct {
+	s     *Store
+	d     Dialect
+	f     Features
+	rules *engine.Rules
+	def   *definitions.Machine
+	plans []atomic.Pointer[plan]
+
+	read, readLocked, state      statement
+	exists, insert, takeLock     statement
+	record, lastVersion, keySeen statement
+	journal                      statement
+	inspectCreation, entries     statement
+}
+
+// errMiss ends a unit in which nothing was to be written.
+var errMiss = errors.New("the change matched nothing")
+
+// CanonicalID gives the one spelling of id.
+func (t *table) CanonicalID(id string) (string, error) { return id, nil }
+
+// Apply sends the CAS, the journal row and the effect as one unit.
+func (t *table) Apply(ctx context.Context, tx engine.Tx, call *engine.Call) (engine.Change, error) {
+	v := &values{call: call, id: t.idValue(call.ID), entity: call.ID}
+	p := t.planOf(call.Transition)
+	plain := !t.def.Journal.Enabled && call.Version != 0 && p.single >= 0 && p.target >= 0
+	keyed := call.Key != "" && !call.KeyOwn
+	var change engine.Change
+	err := t.unit(ctx, tx, plain, keyed, call.Effect, func(x Execer) error {
+		var err error
+		change, err = t.step(x, p, v)
+		return err
+	})
+	return change, err
+}
+
+// unit runs fn as one atomic unit: inside the caller's transaction, through the
+// dialect's runner, or in a transaction of its own. errMiss is no error.
+func (t *table) unit(ctx context.Context, tx engine.Tx, plain, keyed bool, effect func(context.Context, engine.Tx) error, fn func(Execer) error) error {
+	var err error
+	switch {
+	case tx != nil:
+		err = t.within(ctx, tx, keyed || effect != nil, effect, fn)
+	case t.s.runner != nil && effect == nil:
+		err = t.s.runner.Unit(ctx, plain, fn)
+	default:
+		err = t.s.Transact(ctx, func(ctx context.Context, tx engine.Tx) error {
+			if err := fn(t.execer(ctx, tx)); err != nil || effect == nil {
+				return err
+			}
+			return effect(ctx, tx)
+		})
+	}
+	if errors.Is(err, errMiss) {
+		return nil
+	}
+	return t.s.fault(err, t.def.Journal.Table)
+}
+
+// savepoint is the engine's own, inside a caller's transaction.
+const savepoint = "fsmgen_call"
+
+// within runs fn in the caller's transaction. guarded calls stand in the engine's
+// savepoint: a duplicate key or a failed effect takes back the CAS, and nothing of
+// the caller's.
+func (t *table) within(ctx context.Context, tx engine.Tx, guarded bool, effect func(context.Context, engine.Tx) error, fn func(Execer) error) (err error) {
+	x := t.execer(ctx, tx)
+	if t.f.TakeLock {
+		if _, _, err := x.Exec(t.takeLock.text, nil); err != nil {
+			return err
+		}
+	}
+	if !guarded && !t.f.TakeLock {
+		return fn(x)
+	}
+	if _, _, err := x.Exec("SAVEPOINT "+savepoint, nil); err != nil {
+		return err
+	}
+	done := false
+	defer func() {
+		if !done { // an error, or a panic of the effect
+			t.rollbackTo(x, err)
+		}
+	}()
+	if err := fn(x); err != nil {
+		return err
+	}
+	if effect != nil {
+		if err := effect(context.WithValue(ctx, markKey{t.s}, true), tx); err != nil {
+			return err
+		}
+	}
+	done = true
+	_, _, err = x.Exec("RELEASE SAVEPOINT "+savepoint, nil)
+	return err
+}
+
+// rollbackTo takes back what the engine did in a caller's transaction. Where the
+// error says that the whole transaction is gone nothing more may be sent.
+func (t *table) rollbackTo(x Execer, cause error) {
+	if class := t.s.Classify(cause); cause != nil && !errors.Is(cause, errMiss) && (class == engine.ClassRetryable || class == engine.ClassUnknown) {
+		return
+	}
+	if _, _, err := x.Exec("ROLLBACK TO SAVEPOINT "+savepoint, nil); err == nil {
+		_, _, _ = x.Exec("RELEASE SAVEPOINT "+savepoint, nil)
+	}
+}
+
+// step is the unit of one transition: what must be read, the CAS, the journal row.
+func (t *table) step(x Execer, p *plan, v *values) (engine.Change, error) {
+	from, named := p.single, v.call.Version
+	if t.mustRead(p, named) {
+		state, version, found, err := t.readState(x, v)
+		if err != nil {
+			return engine.Change{}, err
+		}
+		if !found || state < 0 || !p.sources[state] || (named != 0 && named != version) {
+			return engine.Change{}, errMiss
+		}
+		from, named = state, version
+	}
+	st := &p.update
+	if named != 0 {
+		st, v.edge.version = &p.updateV, named+1
+	}
+	affected, lastID, err := x.Exec(st.text, st.args(v))
+	if err != nil {
+		return engine.Change{}, err
+	}
+	if affected == 0 {
+		return engine.Change{}, errMiss
+	}
+	v.edge.from, v.edge.to = from, p.target
+	if err := t.learn(x, v, named == 0, lastID); err != nil {
+		return engine.Change{}, err
+	}
+	if t.def.Journal.Enabled {
+		if _, _, err := x.Exec(t.record.text, t.record.args(v)); err != nil {
+			return engine.Change{}, err
+		}
+	}
+	return engine.Change{OK: true, From: v.edge.from, To: v.edge.to, Version: v.edge.version}, nil
+}
+
+// mustRead reports whether the row is read before the CAS. The CAS pins what was
+// read, so a row that changed in between is a miss.
+func (t *table) mustRead(p *plan, named int64) bool {
+	return p.single < 0 || (t.f.ReadFirst && named == 0)
+}
+
+func (t *table) readState(x Execer, v *values) (state int, version int64, found bool, err error) {
+	var rawStatus, rawVersion any
+	found, err = x.Query(t.state.text, t.state.args(v), []any{&rawStatus, &rawVersion})
+	if err != nil || !found {
+		return -1, 0, found, err
+	}
+	n, ok := rawVersion.(int64)
+	if !ok { // NULL or no integer: the inspection says so
+		return -1, 0, true, nil
+	}
+	return t.stateOf(rawStatus), n, true, nil
+}
+
+// learn completes the edge with what the CAS alone did not tell.
+func (t *table) learn(x Execer, v *values, unnamed bool, lastID int64) error {
+	if unnamed {
+		v.edge.version = lastID
+	}
+	if v.edge.to >= 0 && v.edge.version != 0 {
+		return nil
+	}
+	state, version, _, err := t.readState(x, v)
+	v.edge.to, v.edge.version = state, version
+	return err
+}
+
+// Create inserts the row and its journal entry as one unit.
+func (t *table) Create(ctx context.Context, tx engine.Tx, c *engine.Creation) (engine.Change, error) {
+	v := &values{create: c, id: t.idValue(c.ID), entity: c.ID}
+	var change engine.Change
+	err := t.unit(ctx, tx, false, true, nil, func(x Execer) error {
+		var err error
+		change, err = t.createStep(x, v)
+		return err
+	})
+	return change, err
+}
+
+func (t *table) createStep(x Execer, v *values) (engine.Change, error) {
+	var one any
+	if t.def.Journal.Enabled && !v.create.KeyOwn {
+		if seen, err := x.Query(t.keySeen.text, t.keySeen.args(v), []any{&one}); err != nil || seen {
+			return engine.Change{}, errors.Join(err, missIf(seen))
+		}
+	}
+	if exists, err := x.Query(t.exists.text, t.exists.args(v), []any{&one}); err != nil || exists {
+		return engine.Change{}, errors.Join(err, missIf(exists))
+	}
+	v.edge = edge{from: -1, to: v.create.State, version: 1}
+	if t.def.Journal.Enabled {
+		var last any
+		if _, err := x.Query(t.lastVersion.text, t.lastVersion.args(v), []any{&last}); err != nil {
+			return engine.Change{}, err
+		}
+		if n, ok := last.(int64); ok {
+			v.edge.version = n + 1
+		}
+	}
+	if _, _, err := x.Exec(t.insert.text, t.insert.args(v)); err != nil {
+		return engine.Change{}, err
+	}
+	if t.def.Journal.Enabled {
+		if _, _, err := x.Exec(t.record.text, t.record.args(v)); err != nil {
+			return engine.Change{}, err
+		}
+	}
+	return engine.Change{OK: true, From: -1, To: v.edge.to, Version: v.edge.version}, nil
+}
+
+func missIf(miss bool) error {
+	if miss {
+		return errMiss
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package persistence
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/fsmgen/fsmgen/definitions/expr"
+	"github.com/fsmgen/fsmgen/engine"
+)
+
+// values is what the binds of a statement choose from.
+type values struct {
+	call   *engine.Call
+	create *engine.Creation
+	q      *engine.Inquiry
+	id     any // in the id column's type
+	entity string
+	edge   edge
+}
+
+// edge is what a step has decided before it writes.
+type edge struct {
+	from, to int
+	version  int64 // after
+}
+
+// bind gives the value of one parameter.
+type bind func(v *values) any
+
+// statement is an SQL text with the values it binds, in order.
+type statement struct {
+	text  string
+	binds []bind
+}
+
+func (s *statement) args(v *values) []any {
+	out := make([]any, len(s.binds))
+	for i, b := range s.binds {
+		out[i] = b(v)
+	}
+	return out
+}
+
+// builder writes a statement. It is the one place where SQL text comes together:
+// from constants, quoted identifiers and placeholders only.
+type builder struct {
+	d     Dialect
+	b     strings.Builder
+	binds []bind
+}
+
+// sql appends constant text.
+func (b *builder) sql(text ...string) *builder {
+	for _, t := range text {
+		b.b.WriteString(t)
+	}
+	return b
+}
+
+// name appends a quoted identifier.
+func (b *builder) name(ident string) *builder {
+	b.b.WriteString(b.d.Quote(ident))
+	return b
+}
+
+// table appends a quoted table name, which may be qualified by a schema.
+func (b *builder) table(name string) *builder {
+	b.b.WriteString(QuoteTable(b.d, name))
+	return b
+}
+
+// param appends a placeholder bound to f.
+func (b *builder) param(f bind) *builder {
+	b.b.WriteString(b.placeholder(f))
+	return b
+}
+
+func (b *builder) placeholder(f bind) string {
+	b.binds = append(b.binds, f)
+	return b.d.Param(len(b.binds))
+}
+
+// equal appends a comparison of a column with a parameter, by bytes for text.
+func (b *builder) equal(column string, isText bool, f bind) *builder {
+	p := b.placeholder(f)
+	if isText {
+		return b.sql(b.d.TextEqual(column, p))
+	}
+	return b.sql(column, " = ", p)
+}
+
+func (b *builder) statement() statement { return statement{b.b.String(), b.binds} }
+
+// QuoteTable quotes a table name that may be qualified by a schema.
+func QuoteTable(d Dialect, name string) string {
+	if schema, table, ok := strings.Cut(name, "."); ok {
+		return d.Quote(schema) + "." + d.Quote(table)
+	}
+	return d.Quote(name)
+}
+
+// constant binds the same value at every call.
+func constant(v any) bind { return func(*values) any { return v } }
+
+// bindValue turns a canonical value into what the drivers take.
+func bindValue(v any) any {
+	switch v := v.(type) {
+	case decimal.Decimal:
+		return string(expr.AppendText(nil, expr.Decimal, v))
+	case json.RawMessage:
+		return string(v)
+	}
+	return v
+}
+
+// nullable binds "" as NULL.
+func nullable(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+func nullableBytes(b []byte) any {
+	if b == nil {
+		return nil
+	}
+	return string(b)
+}

@@ -1,0 +1,92 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/fsmgen/fsmgen/definitions"
+	"github.com/fsmgen/fsmgen/engine"
+)
+
+const classRetryable = engine.ClassRetryable
+
+// verify holds the table against the definition. Every fault is reported, each
+// with the column and the DDL that mends it.
+func (s *Store) verify(ctx context.Context, def *definitions.Machine) error {
+	columns, err := s.columns(ctx, def.Table.Name)
+	if err != nil {
+		return err
+	}
+	if len(columns) == 0 {
+		return fmt.Errorf("there is no table %s: call store.Migrate, or run\n%s", def.Table.Name, strings.Join(DDL(s.d, def), ";\n"))
+	}
+	var faults []error
+	for _, want := range columnsOf(def) {
+		if err := s.verifyColumn(def.Table.Name, want, columns); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	if def.Journal.Enabled {
+		faults = append(faults, s.verifyJournal(ctx, def.Journal.Table))
+	}
+	return errors.Join(faults...)
+}
+
+func (s *Store) columns(ctx context.Context, table string) ([]Column, error) {
+	var columns []Column
+	locked := func(err error) bool { return s.Classify(err) == classRetryable }
+	err := Patiently(ctx, s.wait, locked, func() error {
+		var err error
+		columns, err = s.d.Columns(ctx, s.reader, table)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the columns of %s: %w", table, err)
+	}
+	return columns, nil
+}
+
+func (s *Store) verifyColumn(table string, want ColumnSpec, columns []Column) error {
+	for _, c := range columns {
+		if strings.EqualFold(c.Name, want.Name) {
+			return s.verifyFound(table, want, c)
+		}
+	}
+	line := s.d.Quote(want.Name) + " " + s.d.ColumnType(want)
+	return fmt.Errorf("table %s has no column %s: ALTER TABLE %s ADD COLUMN %s", table, want.Name, QuoteTable(s.d, table), line)
+}
+
+func (s *Store) verifyFound(table string, want ColumnSpec, c Column) error {
+	if want.Use != UseField && want.Use != UseID && c.Nullable {
+		return fmt.Errorf("table %s, column %s: it may hold NULL; declare it NOT NULL: %s %s NOT NULL", table, c.Name, s.d.Quote(c.Name), s.d.ColumnType(want))
+	}
+	if want.Use == UseField && want.Nullable && !c.Nullable {
+		return fmt.Errorf("table %s, column %s: the definition says nullable, the column says NOT NULL; drop one of the two", table, c.Name)
+	}
+	if want.Use == UseID && !c.UniqueAlone {
+		return fmt.Errorf("table %s, column %s: an id must be unique: CREATE UNIQUE INDEX ON %s (%s), or make it the primary key", table, c.Name, QuoteTable(s.d, table), s.d.Quote(c.Name))
+	}
+	if err := s.d.Verify(want, c); err != nil {
+		return fmt.Errorf("table %s, column %s: %w", table, c.Name, err)
+	}
+	return nil
+}
+
+func (s *Store) verifyJournal(ctx context.Context, table string) error {
+	columns, err := s.columns(ctx, table)
+	if err != nil {
+		return err
+	}
+	have := map[string]bool{}
+	for _, c := range columns {
+		have[strings.ToLower(c.Name)] = true
+	}
+	for _, name := range append([]string{"seq", "published_at"}, journalColumns...) {
+		if !have[name] {
+			return fmt.Errorf("journal table %s has no column %s: call store.Migrate, or run\n%s", table, name, strings.Join(s.d.JournalDDL(table), ";\n"))
+		}
+	}
+	return nil
+}
