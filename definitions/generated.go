@@ -58,7 +58,7 @@ func (l *loader) checkGenerated(root *object) {
 	for _, d := range l.drafts {
 		l.checkTransitionName(d)
 		ids.declare("Transition"+GoSuffix(d.Name), d.Name, "the transition "+quoted(d.Name), d.at)
-		ids.add("Can"+GoSuffix(d.Name), d.Name, "the check of "+quoted(d.Name), d.at)
+		ids.declare("Can"+GoSuffix(d.Name), d.Name, "the check of "+quoted(d.Name), d.at)
 		if len(d.Args) > 0 {
 			ids.add(GoName(d.Name)+"Args", d.Name, "the args of "+quoted(d.Name), d.at)
 		}
@@ -95,6 +95,10 @@ func (l *loader) checkMachineIdentifiers(root *object, ids *identifiers) string 
 		return ""
 	}
 	name := GoName(l.m.Name)
+	if slices.Contains(packageNames, name) {
+		ids.add(name, l.m.Name, "the machine "+quoted(l.m.Name), n.at)
+		return ""
+	}
 	ids.add(name, l.m.Name, "the machine "+quoted(l.m.Name), n.at)
 	ids.add("New"+name, l.m.Name, "the constructor of "+quoted(l.m.Name), n.at)
 	return name

@@ -1,6 +1,7 @@
 package definitions
 
 import (
+	"fmt"
 	"github.com/fsmgen/fsmgen/definitions/expr"
 	"slices"
 	"strings"
@@ -96,7 +97,7 @@ func (l *loader) text(n *node, what string) (string, bool) {
 		return "", false
 	}
 	if n.isNull() {
-		l.report(n.at, finding{rule: ruleNull, name: n.value}, "%s is missing a value; if the word is meant, put it in quotes: %q", what, nameOr(n.value, "null"))
+		l.missingText(n, what)
 		return "", false
 	}
 	for _, r := range n.value {
@@ -106,6 +107,14 @@ func (l *loader) text(n *node, what string) (string, bool) {
 		}
 	}
 	return n.value, true
+}
+
+func (l *loader) missingText(n *node, what string) {
+	hint := ""
+	if n.value != "" && n.value != "~" {
+		hint = fmt.Sprintf("; if the word is meant, put it in quotes: %q", n.value)
+	}
+	l.report(n.at, finding{rule: ruleNull, name: n.value}, "%s is missing a value%s", what, hint)
 }
 
 // prose reads a doc text.
@@ -147,6 +156,10 @@ func (l *loader) entries(n *node, what string) []*node {
 		if _, ok := l.text(n, what); ok {
 			return []*node{n}
 		}
+		return nil
+	}
+	if n.kind == mapping {
+		l.wrongType(n, "%s is one value or a list", what)
 		return nil
 	}
 	return l.list(n, what)

@@ -136,7 +136,7 @@ func (l *loader) checkStored(n *node, text, what string) bool {
 	case len(text) > maxTextBytes:
 		l.report(n.at, finding{rule: ruleBadValue, name: text}, "%s has %d bytes; %d are allowed", what, len(text), maxTextBytes)
 	case oddCharacter(text) != "":
-		l.report(n.at, finding{rule: ruleInvisible, name: text}, "%s %q holds %s", what, text, oddCharacter(text))
+		l.report(n.at, finding{rule: ruleBadValue, name: text}, "%s %q holds %s", what, text, oddCharacter(text))
 	default:
 		return true
 	}

@@ -29,6 +29,7 @@ func (l *loader) read(n *node) {
 	l.readGroups(root)
 	l.readCreate(root)
 	l.readJournal(root)
+	l.checkJournalApart(root)
 	l.readUnique(root)
 	l.readTransitions(root)
 	l.checkGenerated(root)
@@ -88,14 +89,14 @@ func (l *loader) readJournal(root *object) {
 		if text, ok := l.text(table, "journal.table"); ok {
 			l.m.Journal.Table = text
 			l.checkTable(table, "journal table")
-			l.checkJournalApart(table, text)
 		}
 	}
 }
 
-func (l *loader) checkJournalApart(n *node, name string) {
-	if folded(name) == folded(l.m.Table.Name) {
-		l.report(n.at, finding{rule: ruleNameCollision, name: name}, "the journal cannot be the business table %q", name)
+func (l *loader) checkJournalApart(root *object) {
+	name := l.m.Table.Name
+	if l.m.Journal.Enabled && name != "" && folded(name) == folded(l.m.Journal.Table) {
+		l.report(root.get("table").at, finding{rule: ruleNameCollision, name: name}, "the business table and the journal are both the table %q", name)
 	}
 }
 

@@ -141,6 +141,9 @@ func (l *loader) stateRef(n *node, what string) (string, bool) {
 	if _, known := l.stateIndex[text]; known {
 		return text, true
 	}
+	if len(l.m.States) == 0 {
+		return "", false // that there are no states was reported
+	}
 	near := l.unknown(n, ruleUnknownState, "state", text, l.stateNames())
 	return near, near != ""
 }

@@ -242,7 +242,7 @@ func (l *loader) readIdentity(d *draft) {
 	for _, item := range l.list(n, "identity") {
 		arg, ok := d.Arg(item.value)
 		if !ok {
-			l.unknown(item, ruleUnknownArg, "arg", item.value, d.argNames())
+			l.unknownIdentity(d, item)
 			continue
 		}
 		if arg.Secret {
@@ -251,6 +251,14 @@ func (l *loader) readIdentity(d *draft) {
 		d.Identity = append(d.Identity, arg.Name)
 		l.checkWritten(d, item, arg.Name)
 	}
+}
+
+func (l *loader) unknownIdentity(d *draft, n *node) {
+	if bare, qualified := strings.CutPrefix(n.value, "args."); qualified && d.args[bare] != (pos{}) {
+		l.report(n.at, finding{ruleUnknownArg, n.value, bare}, "identity lists args by their bare names, not as %q", n.value)
+		return
+	}
+	l.unknown(n, ruleUnknownArg, "arg", n.value, d.argNames())
 }
 
 // checkWritten holds that every move keeps an identity arg in a field of its own.

@@ -40,6 +40,7 @@ func (s *nameSet) add(l *loader, name string, at pos) {
 type valueSet struct {
 	l       *loader
 	entries []valueEntry
+	valued  map[string]bool // states whose value is not their name
 }
 
 type valueEntry struct {
@@ -47,7 +48,7 @@ type valueEntry struct {
 	at                pos
 }
 
-func newValueSet(l *loader) *valueSet { return &valueSet{l: l} }
+func newValueSet(l *loader) *valueSet { return &valueSet{l: l, valued: map[string]bool{}} }
 
 func (s *valueSet) addName(key *node) {
 	s.entries = append(s.entries, valueEntry{key.value, key.value, "name", key.at})
@@ -55,6 +56,9 @@ func (s *valueSet) addName(key *node) {
 
 func (s *valueSet) add(state string, n *node, what string) {
 	s.entries = append(s.entries, valueEntry{state, n.value, what, n.at})
+	if what == "value" {
+		s.valued[state] = true
+	}
 }
 
 // check compares after all states are read: names first, since the name of a
@@ -78,10 +82,8 @@ func (s *valueSet) compare(seen map[string]valueEntry, e valueEntry) {
 		seen[key] = e
 	case e.what == "name":
 		// nameSet has told that two names differ in case only.
-	case other.state == e.state && other.what == "name":
-		// A state may hold its own name as its value, or have held it before; what
-		// it may not is hold it twice.
-		seen[key] = e
+	case other.state == e.state && other.what == "name" && s.valued[e.state]:
+		seen[key] = e // rows may hold a state's own name, now or formerly
 	default:
 		s.l.report(e.at, finding{rule: ruleDuplicateValue, name: e.text}, "the %s %q of %q is already the %s", e.what, e.text, e.state, other.described())
 	}
