@@ -7,6 +7,8 @@
 // be said alike everywhere is not in the language.
 package expr
 
+import "strconv"
+
 // Type is the type of a field, an argument or an expression.
 type Type uint8
 
@@ -57,6 +59,9 @@ type Var struct {
 	Scale    int // decimals: digits after the point, -1 where not named
 }
 
+// quoted returns the name as messages show it.
+func (v Var) quoted() string { return strconv.Quote(v.Name) }
+
 // Env is what an expression may read: the row's fields, and the call's arguments
 // as args.NAME.
 type Env struct {
@@ -105,6 +110,8 @@ type Node struct {
 	Name     string // OpField, OpArg
 	Value    any    // OpLit: int64, float64, string, bool, decimal.Decimal, time.Duration or nil
 	Pos      int    // offset in the source, in runes
+
+	lit value // OpLit: Value as the evaluator holds it
 }
 
 // Expr is a checked expression. It is immutable and safe for concurrent use.
@@ -113,7 +120,8 @@ type Expr struct {
 	Root   *Node
 }
 
-// Problem is one finding about an expression's source.
+// Problem is one finding about an expression's source. Message is a whole sentence
+// but for Nearest, which it does not repeat.
 type Problem struct {
 	Rule    string // e.g. unknown-name, type-mismatch, expression-syntax
 	Offset  int    // in runes, from the start of the source
