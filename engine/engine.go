@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/fsmgen/fsmgen/definitions"
@@ -36,21 +37,24 @@ func New(store Store, opts ...Option) (*Engine, error) {
 
 // Machine verifies the definition's table and returns the machine over it.
 // Generated packages call it in their New; without generated code it is the way in.
-func (e *Engine) Machine(ctx context.Context, def *definitions.Machine) (*Machine, error) {
+// Where the definition names Go code, code gives it.
+func (e *Engine) Machine(ctx context.Context, def *definitions.Machine, code ...Code) (*Machine, error) {
 	rules, err := NewRules(def)
 	if err != nil {
 		return nil, err
 	}
-	for i := range def.Transitions {
-		if t := &def.Transitions[i]; t.HasCode() {
-			return nil, fmt.Errorf("engine: machine %s: transition %s names Go code, which Machine was not given", def.Name, t.Name)
-		}
+	all := Code{}
+	for _, c := range code {
+		maps.Copy(all, c)
+	}
+	if err := all.check(rules); err != nil {
+		return nil, fmt.Errorf("engine: machine %s: %w", def.Name, err)
 	}
 	table, err := e.store.Bind(ctx, rules)
 	if err != nil {
 		return nil, fmt.Errorf("engine: machine %s: %w", def.Name, err)
 	}
-	return &Machine{eng: e, rules: rules, table: table}, nil
+	return &Machine{eng: e, rules: rules, table: table, code: all}, nil
 }
 
 // clock is the time of one call: UTC, whole microseconds, as every database keeps it.
@@ -71,8 +75,10 @@ func (e *Engine) InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) e
 		return newError(ErrBusy, Error{Machine: "InTx", Detail: "the context belongs to an open transaction of this store: use that transaction, a second one would wait for it for ever"})
 	}
 	for attempt := 1; ; attempt++ {
-		err := e.store.Transact(ctx, fn)
+		queue := &afterQueue{}
+		err := e.store.Transact(context.WithValue(ctx, queueKey{}, queue), fn)
 		if err == nil {
+			e.after(ctx, queue)
 			return nil
 		}
 		var f *Fault
@@ -89,6 +95,16 @@ func (e *Engine) InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) e
 		}
 		if attempt >= e.retry.Attempts || !e.retry.wait(ctx, attempt) {
 			return busyInTx(ctx, err)
+		}
+	}
+}
+
+// after runs the hooks of a committed transaction. The transaction is done, so what
+// they return goes to the observers and not to the caller of InTx.
+func (e *Engine) after(ctx context.Context, queue *afterQueue) {
+	if err := queue.run(context.WithoutCancel(ctx)); err != nil {
+		for _, o := range e.observers {
+			o.Observe(ctx, Observation{Machine: "InTx", Result: Result{AfterErr: err}})
 		}
 	}
 }

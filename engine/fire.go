@@ -148,6 +148,9 @@ func (q *request) inquiry() Inquiry {
 
 // run sends the call until it is answered.
 func (m *Machine) run(ctx context.Context, q *request) (Result, error) {
+	if m.rules.transitions[q.call.Transition].def.HasCode() {
+		return m.runCode(ctx, q)
+	}
 	for {
 		q.attempts++
 		change, err := m.table.Apply(ctx, m.tx, &q.call)

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"github.com/looplab/fsm"
@@ -90,4 +92,27 @@ func (r *Rules) verifyWithFSM() error {
 		}
 	}
 	return nil
+}
+
+// guardWithFSM asks a guard in the life cycle of a looplab machine that has this one
+// edge: a `before` callback that cancels is a veto. The instance is used once; after
+// an error or a panic it could not be used again.
+func guardWithFSM(ctx context.Context, event, src, dst string, guard func(context.Context) error) error {
+	f := fsm.NewFSM(src, fsm.Events{{Name: event, Src: []string{src}, Dst: dst}}, fsm.Callbacks{
+		"before_" + event: func(ctx context.Context, e *fsm.Event) {
+			if err := guard(ctx); err != nil {
+				e.Cancel(err)
+			}
+		},
+	})
+	err := f.Event(ctx, event)
+	var canceled fsm.CanceledError
+	var same fsm.NoTransitionError
+	switch {
+	case errors.As(err, &canceled):
+		return canceled.Err
+	case errors.As(err, &same): // a move of a state onto itself
+		return same.Err
+	}
+	return err
 }

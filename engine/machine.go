@@ -15,6 +15,7 @@ type Machine struct {
 	eng   *Engine
 	rules *Rules
 	table Table
+	code  Code
 	tx    Tx
 	txErr error // why the transaction given to In cannot be used
 }

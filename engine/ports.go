@@ -94,8 +94,9 @@ type Call struct {
 	Args       []any // canonical values in the order of the transition's args
 	Now        time.Time
 	Record
-	// Effect runs after the CAS and the journal row, in the same transaction.
-	Effect func(ctx context.Context, tx Tx) error
+	// Effect runs after the CAS and the journal row, in the same transaction; its
+	// error undoes them.
+	Effect func(ctx context.Context, tx Tx, change Change) error
 }
 
 // Record is what the journal row of a call says, beside the edge itself.

@@ -43,9 +43,11 @@ func (o Outcome) Duplicate() bool { return o > Applied }
 type Result struct {
 	ID string
 	// From and To are the edge that was taken: by this call when Applied, by the
-	// first run when Replayed. For the other duplicates both are the current state.
+	// first run when Replayed. For the other duplicates they are the edge that
+	// entered the current state, where the journal knows it.
 	From, To string
-	// State and Version are where the row is now.
+	// State and Version are where the row is now; Version is the first run's when
+	// Replayed.
 	State   string
 	Version int64
 	Outcome Outcome
@@ -54,6 +56,9 @@ type Result struct {
 	// First is the journal entry that entered the state (for Replayed: the entry
 	// of the first run), where the journal knows; nil otherwise.
 	First *Entry
+	// AfterErr is what the Go code under `after` returned, or its panic. The
+	// transition is committed all the same.
+	AfterErr error
 
 	after func(ctx context.Context) error
 }

@@ -95,6 +95,11 @@ func (t *table) Inspect(ctx context.Context, tx engine.Tx, q engine.Inquiry) (en
 	if tx != nil && t.f.LockRead != "" {
 		return t.inspectLocked(ctx, tx, v)
 	}
+	if tx != nil && t.f.TakeLock {
+		if _, _, err := t.execer(ctx, tx).Exec(t.takeLock.text, nil); err != nil {
+			return engine.Snapshot{}, t.s.fault(err, t.def.Journal.Table)
+		}
+	}
 	var s engine.Snapshot
 	found := foundEntries{}
 	err := t.each(ctx, tx, st, v, func(rows *sql.Rows) error { return t.scanInspected(rows, &s, found) })

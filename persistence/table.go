@@ -38,7 +38,11 @@ func (t *table) Apply(ctx context.Context, tx engine.Tx, call *engine.Call) (eng
 	plain := !t.def.Journal.Enabled && call.Version != 0 && p.single >= 0 && p.target >= 0
 	keyed := call.Key != "" && !call.KeyOwn
 	var change engine.Change
-	err := t.unit(ctx, tx, plain, keyed, call.Effect, func(x Execer) error {
+	var effect func(context.Context, engine.Tx) error
+	if call.Effect != nil {
+		effect = func(ctx context.Context, tx engine.Tx) error { return call.Effect(ctx, tx, change) }
+	}
+	err := t.unit(ctx, tx, plain, keyed, effect, func(x Execer) error {
 		var err error
 		change, err = t.step(x, p, v)
 		return err

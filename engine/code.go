@@ -1,0 +1,271 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+)
+
+// Hook is one piece of Go code that a definition names. Exactly one of its
+// functions is set: the one for the place where the definition names it.
+type Hook struct {
+	// Guard reads the row and may veto. It runs before anything is written, at most
+	// once per attempt, and not at all for a duplicate.
+	Guard func(ctx context.Context, e Event) error
+	// Effect runs after the CAS, in the same transaction. Its error undoes the
+	// transition. Calls of machines go through In(tx), with the context it is given.
+	Effect func(ctx context.Context, tx Tx, e Event) error
+	// After runs after COMMIT, at most once. Its error or panic never fails the call.
+	After func(ctx context.Context, e Event) error
+}
+
+// Code is the Go code a definition names, by name. Generated packages build it.
+type Code map[string]Hook
+
+// Event is what a hook is told.
+type Event struct {
+	Transition string
+	// Entity is the row as it was before the transition.
+	Entity Entity
+	// Args are the call's arguments in the order of the definition; nil where absent.
+	Args []any
+	// Result is what the transition did; empty in a guard.
+	Result Result
+}
+
+// check holds the code against the names of the definition: each must be there, of
+// the right kind, and none more.
+func (c Code) check(r *Rules) error {
+	used := map[string]bool{}
+	var faults []error
+	need := func(transition, place, name string, has bool) {
+		if name == "" {
+			return
+		}
+		used[name] = true
+		if !has {
+			faults = append(faults, fmt.Errorf("transition %s names %s %q, for which no Go code is given", transition, place, name))
+		}
+	}
+	for i := range r.def.Transitions {
+		t := &r.def.Transitions[i]
+		need(t.Name, "guard", t.Guard, c[t.Guard].Guard != nil)
+		need(t.Name, "effect", t.Effect, c[t.Effect].Effect != nil)
+		need(t.Name, "after", t.After, c[t.After].After != nil)
+	}
+	for name := range c {
+		if !used[name] {
+			faults = append(faults, fmt.Errorf("Go code %q is named by no transition", name))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// effectError marks an error as the effect's own, whatever it wraps.
+type effectError struct{ err error }
+
+func (e *effectError) Error() string { return e.err.Error() }
+func (e *effectError) Unwrap() error { return e.err }
+
+// afterQueue collects the `after` hooks of one transaction, in the order of the
+// transitions, until it has committed.
+type afterQueue struct {
+	mu    sync.Mutex
+	hooks []func(ctx context.Context) error
+}
+
+// queueKey finds the queue of the transaction a context belongs to.
+type queueKey struct{}
+
+func queueOf(ctx context.Context) *afterQueue {
+	q, _ := ctx.Value(queueKey{}).(*afterQueue)
+	return q
+}
+
+func (q *afterQueue) add(hook func(ctx context.Context) error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.hooks = append(q.hooks, hook)
+}
+
+// run runs each hook once and returns their errors, panics included.
+func (q *afterQueue) run(ctx context.Context) error {
+	q.mu.Lock()
+	hooks := q.hooks
+	q.hooks = nil
+	q.mu.Unlock()
+	var errs []error
+	for _, hook := range hooks {
+		if err := contain(ctx, hook); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// contain turns a panic of an after hook into an error: the row is committed, and
+// the caller must learn so.
+func contain(ctx context.Context, hook func(ctx context.Context) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return hook(ctx)
+}
+
+// runCode runs a transition that names Go code: key and row are read first, so that
+// a duplicate runs no guard, and the CAS pins the version that was read.
+func (m *Machine) runCode(ctx context.Context, q *request) (Result, error) {
+	for {
+		v, s, err := m.judge(ctx, q)
+		switch {
+		case err != nil:
+			return Result{}, m.inspectError(ctx, q, err)
+		case v.err != nil:
+			return Result{}, v.err
+		case !v.again:
+			return m.duplicate(q, v, s), nil
+		}
+		if err := m.guard(ctx, q, s); err != nil {
+			return Result{}, err
+		}
+		res, done, err := m.attemptCode(ctx, q, s)
+		if done {
+			return res, err
+		}
+	}
+}
+
+// event describes the call to a hook.
+func (m *Machine) event(q *request, s *Snapshot) Event {
+	return Event{Transition: m.rules.def.Transitions[q.call.Transition].Name, Args: q.call.Args,
+		Entity: Entity{ID: s.Row.ID, State: m.rules.stateName(s.Row.State), Version: s.Row.Version, Values: s.Row.Values, def: m.rules.def}}
+}
+
+// guard asks the guard, through a looplab machine made for this call.
+func (m *Machine) guard(ctx context.Context, q *request, s *Snapshot) error {
+	t := &m.rules.transitions[q.call.Transition]
+	if t.def.Guard == "" {
+		return nil
+	}
+	_, target, err := m.rules.Target(q.call.Transition, s.Row.State, m.rules.Input(q.call.Transition, s.Row.Values, q.call.Args, q.call.Now))
+	if err != nil { // classification has just found that it fits
+		return m.callError(nil, q, "judging the row again failed", err)
+	}
+	event := m.event(q, s)
+	err = guardWithFSM(ctx, t.def.Name, event.Entity.State, m.rules.stateName(target), func(ctx context.Context) error {
+		return m.code[t.def.Guard].Guard(ctx, event)
+	})
+	if err == nil {
+		return nil
+	}
+	e := Error{Machine: m.rules.def.Name, Transition: t.def.Name, ID: q.call.ID, Key: q.call.Key, State: event.Entity.State,
+		Version: event.Entity.Version, Allowed: m.rules.allowed[s.Row.State], Detail: "guard " + t.def.Guard, cause: err}
+	return newError(ErrRejected, e)
+}
+
+// attemptCode sends the pinned CAS with the effect. done is false where the row, or
+// the database, asks for another attempt.
+func (m *Machine) attemptCode(ctx context.Context, q *request, s *Snapshot) (res Result, done bool, _ error) {
+	q.attempts++
+	call := q.call
+	call.Version = s.Row.Version
+	queue := queueOf(ctx)
+	own := queue == nil
+	if own {
+		queue = &afterQueue{}
+		ctx = context.WithValue(ctx, queueKey{}, queue)
+	}
+	mark := queue.mark()
+	m.attach(&call, q, s, queue)
+	change, err := m.table.Apply(ctx, m.tx, &call)
+	if err == nil && change.OK {
+		res = m.applied(q, change)
+		if call.Effect == nil {
+			event := m.event(q, s)
+			event.Result = res
+			m.queueAfter(queue, event)
+		}
+		return m.finish(ctx, res, queue, own), true, nil
+	}
+	queue.reset(mark)
+	var effect *effectError
+	if errors.As(err, &effect) && !m.retryable(err) {
+		return Result{}, true, m.callError(nil, q, "effect "+m.rules.def.Transitions[q.call.Transition].Effect+" failed, nothing was applied", effect.err)
+	}
+	if err == nil { // the row moved under the guard
+		if err := m.again(ctx, q, nil); err != nil {
+			return Result{}, true, err
+		}
+		return Result{}, false, nil
+	}
+	if end, err := m.failed(ctx, q, err); end {
+		return Result{}, true, err
+	}
+	return Result{}, false, nil
+}
+
+func (m *Machine) retryable(err error) bool {
+	var f *Fault
+	return errors.As(err, &f) && f.Class == ClassRetryable
+}
+
+// mark and reset take back the hooks of an attempt that was undone.
+func (q *afterQueue) mark() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.hooks)
+}
+
+func (q *afterQueue) reset(mark int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.hooks = q.hooks[:mark]
+}
+
+// attach gives the call its effect. The `after` of the transition enters the queue
+// before the effect runs, so that hooks run in the order of the transitions.
+func (m *Machine) attach(call *Call, q *request, s *Snapshot, queue *afterQueue) {
+	t := m.rules.transitions[call.Transition].def
+	if t.Effect == "" {
+		return
+	}
+	event := m.event(q, s)
+	call.Effect = func(ctx context.Context, tx Tx, change Change) error {
+		event.Result = m.applied(q, change)
+		m.queueAfter(queue, event)
+		if err := m.code[t.Effect].Effect(ctx, tx, event); err != nil {
+			return &effectError{err}
+		}
+		return nil
+	}
+}
+
+// queueAfter puts the transition's `after` into the queue.
+func (m *Machine) queueAfter(queue *afterQueue, event Event) {
+	t, _ := m.rules.def.Transition(event.Transition)
+	if t.After == "" {
+		return
+	}
+	queue.add(func(ctx context.Context) error {
+		if err := m.code[t.After].After(ctx, event); err != nil {
+			return fmt.Errorf("after %s of %s.%s %q: %w", t.After, m.rules.def.Name, t.Name, event.Entity.ID, err)
+		}
+		return nil
+	})
+}
+
+// finish runs the hooks of a committed call, or hands them to whoever commits.
+func (m *Machine) finish(ctx context.Context, res Result, queue *afterQueue, own bool) Result {
+	switch {
+	case !own: // InTx, or the outer transition, runs them
+	case m.tx != nil:
+		res.after = queue.run
+	default:
+		res.AfterErr = queue.run(context.WithoutCancel(ctx))
+	}
+	return res
+}
