@@ -43,7 +43,7 @@ type edge struct {
 }
 
 func newPicture(m *definitions.Machine) *picture {
-	p := &picture{name: m.Name}
+	p := &picture{name: oneLine(m.Name)}
 	index := make(map[string]int, len(m.States))
 	for i, s := range m.States {
 		index[s.Name] = i

@@ -6,10 +6,11 @@ import (
 	"unicode"
 )
 
-// oneLine makes text fit for one line of a comment or a label: every run of
-// white space, control and invisible characters becomes one space.
+// oneLine makes text fit for one line of a comment or a label: every run of white
+// space, control and invisible characters, and of bytes that are no text, becomes
+// one space.
 func oneLine(text string) string {
-	return strings.Join(strings.FieldsFunc(text, unsafeRune), " ")
+	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, " "), unsafeRune), " ")
 }
 
 // unsafeRune reports whether r may end a line, hide or reorder text, or is no
@@ -104,7 +105,7 @@ func wrap(text string, width int) []string {
 	line := ""
 	for word := range strings.FieldsSeq(text) {
 		if line != "" && len(line)+1+len(word) > width {
-			lines, line = append(lines, line), ""
+			lines, line = append(lines, escapeDirective(line)), ""
 		}
 		if line != "" {
 			line += " "

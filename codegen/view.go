@@ -40,9 +40,11 @@ type fileView struct {
 	InitialList    string
 	InitialDefault string
 
-	Fields    []fieldView
-	NewValues valuesView
-	RowValues valuesView
+	Fields []fieldView
+	// Elements of the slices that hand a row to the engine.
+	NewValues, RowValues string
+	HasNullable          bool // a field is nullable
+	HasOptional          bool // a field or an arg may be nil
 
 	Transitions []transitionView
 
@@ -85,13 +87,14 @@ func newFileView(m *definitions.Machine, opts Options) (*fileView, error) {
 		t := newTransitionView(v, m, &m.Transitions[i])
 		v.Transitions = append(v.Transitions, t)
 		v.HasAfter = v.HasAfter || m.Transitions[i].After != ""
+		v.HasOptional = v.HasOptional || t.hasOptional
 	}
 	v.addDocs(m)
 	return v, nil
 }
 
 func (v *fileView) addFields(m *definitions.Machine) {
-	var row, given valuesBuilder
+	var row, given []string
 	for i, f := range m.Fields {
 		fv := fieldView{Index: i, Name: definitions.GoName(f.Name), Type: goTypes[f.Type], Nullable: f.Nullable}
 		fv.RowType, fv.NewType = fv.Type, fv.Type
@@ -105,11 +108,12 @@ func (v *fileView) addFields(m *definitions.Machine) {
 		doc := docLines(f.Doc)
 		fv.Doc = optionalComment(doc)
 		fv.NewDoc = optionalComment(paragraphs(doc, unsetMeans(f)))
-		row.add("o."+fv.Name, f.Nullable)
-		given.add("n."+fv.Name, optional)
+		row = append(row, value("o."+fv.Name, f.Nullable))
+		given = append(given, value("n."+fv.Name, optional))
+		v.HasNullable, v.HasOptional = v.HasNullable || f.Nullable, v.HasOptional || optional
 		v.Fields = append(v.Fields, fv)
 	}
-	v.RowValues, v.NewValues = row.view(), given.view()
+	v.RowValues, v.NewValues = elements(row), elements(given)
 }
 
 // unsetMeans documents a field that a creation may leave nil.
@@ -141,37 +145,23 @@ func (v *fileView) addCalls(m *definitions.Machine) {
 	}
 }
 
-// valuesView is the body of a method that lists values for the engine.
-type valuesView struct {
-	Plain    string // all values, where none is a pointer
-	Start    string // the values, nil for each pointer
-	Optional []pointerView
-}
-
-type pointerView struct {
-	Index int
-	Expr  string
-}
-
-type valuesBuilder struct {
-	items    []string
-	optional []pointerView
-}
-
-func (b *valuesBuilder) add(expression string, pointer bool) {
+// value is the expression that hands a field of a generated struct to the engine.
+func value(expression string, pointer bool) string {
 	if pointer {
-		b.optional = append(b.optional, pointerView{len(b.items), expression})
-		expression = "nil"
+		return "fsmOrNil(" + expression + ")"
 	}
-	b.items = append(b.items, expression)
+	return expression
 }
 
-func (b *valuesBuilder) view() valuesView {
-	items := strings.Join(b.items, ", ")
-	if len(b.optional) == 0 {
-		return valuesView{Plain: items}
+// fewElements is how many elements of a slice stand on one line.
+const fewElements = 4
+
+// elements writes the elements of a slice literal.
+func elements(list []string) string {
+	if len(list) <= fewElements {
+		return strings.Join(list, ", ")
 	}
-	return valuesView{Start: items, Optional: b.optional}
+	return "\n" + strings.Join(list, ",\n") + ",\n"
 }
 
 // optionalComment is comment, or nothing where there are no lines.

@@ -19,7 +19,9 @@ type transitionView struct {
 
 	Args      []argView
 	ArgsType  string
-	ArgValues valuesView
+	ArgValues string // elements of the slice that hands the args to the engine
+
+	hasOptional bool
 
 	Can         string // name of the pure check
 	CanDoc      string
@@ -58,7 +60,7 @@ func (tv *transitionView) addArgs(t *definitions.Transition) {
 		return
 	}
 	tv.ArgsType, tv.CallArgs = tv.Method+"Args", "args.values()"
-	var list valuesBuilder
+	var values []string
 	for _, a := range t.Args {
 		av := argView{Name: definitions.GoName(a.Name), GoType: goTypes[a.Type]}
 		var notes []string
@@ -74,10 +76,11 @@ func (tv *transitionView) addArgs(t *definitions.Transition) {
 			doc = append(doc, strings.Join(notes, " "))
 		}
 		av.Doc = optionalComment(doc)
-		list.add("a."+av.Name, a.Optional)
+		values = append(values, value("a."+av.Name, a.Optional))
+		tv.hasOptional = tv.hasOptional || a.Optional
 		tv.Args = append(tv.Args, av)
 	}
-	tv.ArgValues = list.view()
+	tv.ArgValues = elements(values)
 }
 
 // sources lists the states a transition leaves, in state order.

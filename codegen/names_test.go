@@ -1,0 +1,112 @@
+package codegen
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/fsmgen/fsmgen/definitions"
+)
+
+func TestCheckPackage(t *testing.T) {
+	for _, name := range []string{"order", "o2", "importfsm", "string", "engine"} {
+		if err := CheckPackage(name); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	for _, name := range []string{"", "_", "Order", "order_flow", "order-flow", "2fa", "type", "main", "init", "documentation", "foo_test", "a.b", "a/b", "größe", "x\n"} {
+		if err := CheckPackage(name); err == nil || !strings.Contains(err.Error(), "cannot be the package: ") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+// TestCollisionsAreFindings goes past the loader, which refuses these itself: the
+// net below must hold too.
+func TestCollisionsAreFindings(t *testing.T) {
+	machine := func(name string) *definitions.Machine {
+		return &definitions.Machine{Name: name, Source: "x.yaml", Initial: []string{"a"},
+			States: []definitions.State{{Name: "a", Value: "a"}}}
+	}
+	transition := func(name string, args ...string) definitions.Transition {
+		t := definitions.Transition{Name: name}
+		for _, a := range args {
+			t.Args = append(t.Args, definitions.Arg{Name: a})
+		}
+		return t
+	}
+	tests := map[string]func() *definitions.Machine{
+		"State":  func() *definitions.Machine { return machine("state") },
+		"Group":  func() *definitions.Machine { return machine("group") },
+		"New":    func() *definitions.Machine { return machine("new") },
+		"StateA": func() *definitions.Machine { return machine("state_a") },
+		"Create": func() *definitions.Machine {
+			m := machine("x")
+			m.Transitions = []definitions.Transition{transition("create")}
+			return m
+		},
+		"Result": func() *definitions.Machine {
+			m := machine("x")
+			m.Transitions = []definitions.Transition{transition("result")}
+			return m
+		},
+		"PayNow": func() *definitions.Machine {
+			m := machine("x")
+			m.Transitions = []definitions.Transition{transition("pay_now"), transition("payNow")}
+			return m
+		},
+		"PayArgs": func() *definitions.Machine {
+			m := machine("pay_args")
+			m.Transitions = []definitions.Transition{transition("pay", "a")}
+			return m
+		},
+		"CanPay": func() *definitions.Machine {
+			m := machine("can_pay")
+			m.Transitions = []definitions.Transition{transition("pay")}
+			return m
+		},
+		"PaymentID": func() *definitions.Machine {
+			m := machine("x")
+			m.Transitions = []definitions.Transition{transition("pay", "payment_id", "paymentId")}
+			return m
+		},
+		"Version": func() *definitions.Machine {
+			m := machine("x")
+			m.Fields = []definitions.Field{{Name: "version"}}
+			return m
+		},
+		"StateInTwo": func() *definitions.Machine {
+			m := machine("x")
+			m.States = append(m.States, definitions.State{Name: "in_two"}, definitions.State{Name: "in-two"})
+			return m
+		},
+		"GroupOpen": func() *definitions.Machine {
+			m := machine("x")
+			m.Groups = []definitions.Group{{Name: "open"}, {Name: "OPEN"}}
+			return m
+		},
+	}
+	for name, build := range tests {
+		_, err := Generate(build(), Options{})
+		var problems definitions.Problems
+		if !errors.As(err, &problems) {
+			t.Errorf("%s: %v, want findings", name, err)
+			continue
+		}
+		named := false
+		for _, p := range problems {
+			named = named || p.Name == name && p.Rule == "name-collision" && p.Line == 1 && p.File == "x.yaml"
+		}
+		if !named {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestUniqueNamesCollideWithNothing(t *testing.T) {
+	for _, c := range goldenCases(t) {
+		if found := collisions(c.def); len(found) > 0 {
+			t.Errorf("%s: %v", c.name, found)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package codegen
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDocLines(t *testing.T) {
+	tests := []struct {
+		text string
+		want []string
+	}{
+		{"", nil},
+		{" \n\t\n", nil},
+		{"one", []string{"one"}},
+		{"\n\none\n\n\ntwo\n", []string{"one", "", "two"}},
+		{"a\r\nb\rc\u2028d\u0085e", []string{"a", "b", "c", "d", "e"}},
+		{"  in\tthe \x00 middle\u202e ", []string{"in the middle"}},
+		{"+build x", []string{`\+build x`}},
+		{"a\n  +build x", []string{"a", `\+build x`}},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, docLines(tt.text)); diff != "" {
+			t.Errorf("docLines(%q) (-want +got):\n%s", tt.text, diff)
+		}
+	}
+}
+
+func TestWrap(t *testing.T) {
+	got := wrap("aaa bbb ccc +build dddddddddddddd e", 11)
+	want := []string{"aaa bbb ccc", `\+build`, "dddddddddddddd", "e"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := wrap(strings.Repeat("x ", 3), 80); len(got) != 1 || got[0] != "x x x" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestList(t *testing.T) {
+	for want, names := range map[string][]string{"": nil, "a": {"a"}, "a or b": {"a", "b"}, "a, b or c": {"a", "b", "c"}} {
+		if got := list(names, "or"); got != want {
+			t.Errorf("list(%q) = %q, want %q", names, got, want)
+		}
+	}
+}
