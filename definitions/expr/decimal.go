@@ -51,6 +51,10 @@ func decimalUnits(d decimal.Decimal) (int64, error) {
 	return c / pow10(-shift), nil
 }
 
+// Units returns a decimal as a whole number of millionths, exactly. The error says why
+// it is none of the type.
+func Units(d decimal.Decimal) (int64, error) { return decimalUnits(d) }
+
 // longUnits is decimalUnits for a coefficient of more than 18 digits, which is legal
 // only if the last ones are zeros.
 func longUnits(d decimal.Decimal, digits, exp int) (int64, error) {

@@ -207,6 +207,9 @@ func (ev *evaluator) read(n *Node, from func(string) any) (value, *Rejection) {
 		return value{null: true}, nil
 	}
 	v, err := unbox(n.Type, from(n.Name))
+	if err == nil && n.Bounded && !v.null && !inBound(v.f) {
+		err = errBound
+	}
 	return v, rejectIf(n, err)
 }
 

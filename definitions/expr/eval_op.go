@@ -58,20 +58,16 @@ func negate(n *Node, a value) (value, error) {
 		}
 		return value{i: -a.i}, nil
 	case Float:
-		if FloatLeaf(n.Args[0]) && !inBound(a.f) {
-			return value{}, errBound
-		}
 		return value{f: -a.f}, nil
 	}
 	return value{i: -a.i}, nil
 }
 
-// arithmetic computes + - * / %. A zero divisor rejects even a nil dividend, and a
-// float outside the bound even beside nil: that is the shortest form in SQL, and it
-// fails closed.
+// arithmetic computes + - * / %. A zero divisor rejects even a nil dividend: that is
+// the shortest form in SQL, and it fails closed.
 func arithmetic(n *Node, a, b value) (value, error) {
 	if n.Type == Float {
-		return floatArithmetic(n, a, b)
+		return floatArithmetic(n.Op, a, b)
 	}
 	if (n.Op == OpDiv || n.Op == OpMod) && !b.null && b.i == 0 {
 		return value{}, errZero
@@ -153,19 +149,14 @@ func magnitude(i int64) uint64 {
 	return uint64(i)
 }
 
-func floatArithmetic(n *Node, a, b value) (value, error) {
-	for i, v := range [...]value{a, b} {
-		if !v.null && FloatLeaf(n.Args[i]) && !inBound(v.f) {
-			return value{}, errBound
-		}
-	}
-	if n.Op == OpDiv && !b.null && b.f == 0 {
+func floatArithmetic(op Op, a, b value) (value, error) {
+	if op == OpDiv && !b.null && b.f == 0 {
 		return value{}, errZero
 	}
 	if a.null || b.null {
 		return value{null: true}, nil
 	}
-	switch n.Op {
+	switch op {
 	case OpAdd:
 		return value{f: a.f + b.f}, nil
 	case OpSub:

@@ -110,6 +110,9 @@ type Node struct {
 	Name     string // OpField, OpArg
 	Value    any    // OpLit: int64, float64, string, bool, decimal.Decimal, time.Duration or nil
 	Pos      int    // offset in the source, in runes
+	// Bounded marks a float field or arg that is an operand of float arithmetic, which
+	// rejects it outside [FloatBound].
+	Bounded bool
 
 	lit value // OpLit: Value as the evaluator holds it
 }

@@ -220,6 +220,8 @@ func TestFindings(t *testing.T) {
 		{"10 % (1 + i % 2) == 1", 3, RuleDivisor, "divisor"},
 		{"f / (b ? f / 2 : 1) == 1", 2, RuleDivisor, "divisor"},
 		{"f * f * f * f * f * f * f * f * f * f * f > 0", 22, RuleFactors, "too many"},
+		{"f * (b ? 1e31 : f) > 0", 9, RuleLiteral, "2^100"},
+		{"f * f * f * (fn ?? (f * f)) * (b ? f * f : f) > 0", 28, RuleFactors, "too many"},
 		{"i == nil", 2, RuleNil, "never nil"},
 		{"(i + 1) != nil", 8, RuleNil, "never nil"},
 		{"nil == nil", 4, RuleNil, "always nil"},

@@ -22,8 +22,8 @@ func (c *checker) floatRange(n *Node) bool {
 		return true
 	}
 	for _, a := range n.Args {
-		if f, ok := a.Value.(float64); ok && a.Op == OpLit && !inBound(f) {
-			return c.fail(a, RuleLiteral, "float arithmetic takes operands that are 0 or between 2^-100 and 2^100")
+		if !c.bind(a) {
+			return false
 		}
 	}
 	r := c.rangeOf(n.Args[0])
@@ -37,11 +37,39 @@ func (c *checker) floatRange(n *Node) bool {
 	return true
 }
 
-func (c *checker) rangeOf(n *Node) floatRange {
-	if r, ok := c.ranges[n]; ok {
-		return r
+// bind marks the operands that have to keep to the bound when they are read: fields
+// and args, also those behind ?: and ??. Literals are checked here.
+func (c *checker) bind(n *Node) bool {
+	switch n.Op {
+	case OpField, OpArg:
+		n.Bounded = true
+	case OpLit:
+		if f, ok := n.Value.(float64); ok && !inBound(f) {
+			return c.fail(n, RuleLiteral, "float arithmetic takes operands that are 0 or between 2^-100 and 2^100")
+		}
+	case OpCond:
+		return c.bind(n.Args[1]) && c.bind(n.Args[2])
+	case OpCoalesce:
+		return c.bind(n.Args[0]) && c.bind(n.Args[1])
 	}
-	return leafRange
+	return true
+}
+
+// rangeOf returns the range of an operand: of what it may choose from, the widest.
+func (c *checker) rangeOf(n *Node) floatRange {
+	args := n.Args
+	switch n.Op {
+	case OpCond:
+		args = args[1:]
+	case OpCoalesce:
+	default:
+		if r, ok := c.ranges[n]; ok {
+			return r
+		}
+		return leafRange
+	}
+	a, b := c.rangeOf(args[0]), c.rangeOf(args[1])
+	return floatRange{low: min(a.low, b.low), high: max(a.high, b.high)}
 }
 
 func (r floatRange) combine(op Op, b floatRange) floatRange {
@@ -60,16 +88,6 @@ func inBound(f float64) bool {
 		f = -f
 	}
 	return f == 0 || f >= minFloat && f <= maxFloat
-}
-
-// FloatLeaf reports whether n is an operand that float arithmetic checks against its
-// bound: a float that is not the result of float arithmetic itself.
-func FloatLeaf(n *Node) bool {
-	switch n.Op {
-	case OpNeg, OpAdd, OpSub, OpMul, OpDiv:
-		return false
-	}
-	return n.Type == Float
 }
 
 // FloatBound returns the smallest and the largest magnitude, apart from 0, of an

@@ -20,6 +20,11 @@ const (
 	maxMicros = 253402300799_999_999
 )
 
+// TimeRange returns the first and the last time a row can hold.
+func TimeRange() (first, last time.Time) {
+	return time.UnixMicro(minMicros).UTC(), time.UnixMicro(maxMicros).UTC()
+}
+
 // Coerce turns what a caller hands in into the one Go value the type has here:
 // string, int64, float64, bool, [time.Time] in UTC and whole microseconds, []byte,
 // [json.RawMessage], [decimal.Decimal] without trailing zeros, or nil.
