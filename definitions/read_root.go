@@ -10,6 +10,10 @@ import (
 // read fills the machine from the document. Whatever is wrong, it goes on, so
 // that one pass tells all.
 func (l *loader) read(n *node) {
+	if n.isNull() {
+		l.report(pos{1, 1}, finding{rule: ruleEmptyDocument}, "the file is empty; a definition begins with `machine: NAME`")
+		return
+	}
 	root := l.object(n, "a definition", "machine", "doc", "table", "fields", "initial", "create", "states",
 		"groups", "transitions", "unique", "journal")
 	if root == nil {

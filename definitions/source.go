@@ -11,11 +11,11 @@ import (
 // Limits of a definition file. They are far above any machine a person would
 // write, and low enough that a hostile file is refused at once.
 const (
-	maxFileSize   = 1 << 20 // bytes
-	maxNesting    = 100     // levels of mappings and sequences
-	maxAliasNodes = 10_000  // nodes added by expanding aliases
-	maxCommas     = 150_000 // more than one in seven bytes of the largest file
-	maxEdges      = 1_000_000
+	maxFileSize   = 1 << 20   // bytes
+	maxNesting    = 100       // levels of mappings and sequences
+	maxAliasNodes = 10_000    // nodes added by expanding aliases
+	maxParts      = 150_000   // lines and list entries: one in seven bytes of the largest file
+	maxEdges      = 1_000_000 // sources of all moves, groups and "*" expanded
 )
 
 // source is the text of a definition, with line breaks made uniform.
@@ -43,8 +43,8 @@ func newSource(data []byte, f *findings) *source {
 		f.report(at, finding{rule: ruleNotUTF8}, "the file is not valid UTF-8 here; save it as UTF-8")
 		return nil
 	}
-	if strings.Count(text, ",") > maxCommas {
-		f.report(pos{1, 1}, finding{rule: ruleTooLarge}, "the file has more than %d list entries", maxCommas)
+	if strings.Count(text, ",")+strings.Count(text, "\n") > maxParts {
+		f.report(pos{1, 1}, finding{rule: ruleTooLarge}, "the file has more than %d lines and list entries", maxParts)
 		return nil
 	}
 	if !checkCharacters(text, f) {

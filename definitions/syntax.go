@@ -13,6 +13,7 @@ type syntaxError struct {
 	// fromParser: a rule of the grammar, whose line is that of the collection
 	// around the fault; otherwise a token that could not be read.
 	fromParser bool
+	unclosed   bool // with all brackets closed it would be YAML
 }
 
 var (
@@ -44,10 +45,11 @@ func reportSyntax(src *source, e *syntaxError, f *findings) {
 	}
 	line := faultLine(src, e)
 	what := finding{rule: ruleSyntax}
-	if m := lostAnchor.FindStringSubmatch(e.message); m != nil {
-		what.name = m[1]
-	}
 	message := e.message
+	if at := tabIndent(src, line); at != 0 {
+		f.report(pos{at, 1}, what, "not valid YAML: line %d is indented with a tab; use spaces", at)
+		return
+	}
 	if hint := syntaxHint(src, line, e); hint != "" {
 		message += "; " + hint
 	}
@@ -75,7 +77,8 @@ func faultLine(src *source, e *syntaxError) int {
 		}
 	}
 	if low == len(src.lines) && readable(src.text) {
-		return begin // never closed: the opening line is the one to look at
+		e.unclosed = true // the opening line is the one to look at
+		return begin
 	}
 	return low
 }

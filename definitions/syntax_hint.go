@@ -1,7 +1,6 @@
 package definitions
 
 import (
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -10,21 +9,37 @@ import (
 // syntaxHint guesses what a syntax error in this line comes from. An empty string
 // means that the parser's own words must do.
 func syntaxHint(src *source, line int, e *syntaxError) string {
-	if at := tabIndent(src, line); at != 0 {
-		return fmt.Sprintf("line %d is indented with a tab; use spaces", at)
-	}
 	text := src.lines[line-1]
-	if key, value := unquotedFlow(text); key != "" || value != "" {
-		return quoteHint(key, value)
+	if m := lostAnchor.FindStringSubmatch(e.message); m != nil {
+		return "no &" + m[1] + " stands before it"
 	}
-	if key, value := quotedStart(text); key != "" {
-		return quoteHint(key, value)
+	if inFlow := strings.Contains(e.message, "',' or"); inFlow {
+		text = "{" + text // an entry may begin the line
+	}
+	for _, find := range []func(string) (key, value string, found bool){unquotedFlow, quotedStart, indicatorStart} {
+		if key, value, found := find(text); found {
+			return quoteHint(key, value)
+		}
 	}
 	if what := oddIndent(text); what != "" {
 		return "the line begins with " + what + "; use spaces"
 	}
-	if strings.HasPrefix(e.message, "mapping values are not allowed") {
+	return messageHint(e)
+}
+
+// messageHint explains the parser's words where the line itself tells nothing.
+func messageHint(e *syntaxError) string {
+	switch {
+	case e.unclosed:
+		return "the bracket that opens in this line is never closed"
+	case strings.HasPrefix(e.message, "mapping values are not allowed"):
 		return "a text that holds `: ` is put in quotes, and the keys of one mapping have one indentation"
+	case strings.HasPrefix(e.message, "could not find expected ':'"):
+		return "this line is neither `key: value` nor part of a text; a space follows the colon"
+	case strings.HasPrefix(e.message, "found incompatible YAML document"):
+		return "leave the %YAML line out"
+	case e.message == "found unexpected end of stream":
+		return "the quote that opens in this line is never closed"
 	}
 	return ""
 }
@@ -68,9 +83,9 @@ var flowEntry = regexp.MustCompile(`(?:[{,]\s*)([\pL\pN_][\pL\pN_.-]*):\s+([^\s"
 // unquotedFlow finds the entry of a flow mapping whose value holds a sign of
 // YAML's own, and returns it. Without a mapping a bare `string?` in a list is
 // what remains.
-func unquotedFlow(text string) (key, value string) {
+func unquotedFlow(text string) (key, value string, found bool) {
 	if !strings.ContainsAny(text, "{[") {
-		return "", ""
+		return "", "", false
 	}
 	for begin := 0; begin < len(text); {
 		m := flowEntry.FindStringSubmatchIndex(text[begin:])
@@ -80,14 +95,12 @@ func unquotedFlow(text string) (key, value string) {
 		key, rest := text[begin+m[2]:begin+m[3]], text[begin+m[4]:]
 		value := strings.TrimSpace(flowValue(rest))
 		if strings.ContainsAny(value, "?[]{}#") || strings.Contains(value, ": ") || strings.Contains(value, ", ") {
-			return key, value
+			return key, value, true
 		}
 		begin += m[4]
 	}
-	if m := optionalItem.FindString(text); m != "" {
-		return "", m
-	}
-	return "", ""
+	value = optionalItem.FindString(text)
+	return "", value, value != ""
 }
 
 var optionalItem = regexp.MustCompile(`\b(string|int|float|bool|time|bytes|json|decimal)\?`)
@@ -116,14 +129,31 @@ func flowValue(text string) string {
 	return text
 }
 
-var quotedEntry = regexp.MustCompile(`^\s*(?:- )?([\pL\pN_][\pL\pN_.-]*):\s+((?:"[^"]*"|'[^']*')\s*[^\s#,}\]].*)$`)
+var (
+	quotedEntry = regexp.MustCompile(`(?:^\s*(?:- )?|[{,]\s*)([\pL\pN_][\pL\pN_.-]*):\s+((?:"[^"]*"|'[^']*')\s*[^\s#,}\]].*)$`)
+	indicator   = regexp.MustCompile("(?:([\\pL\\pN_][\\pL\\pN_.-]*):\\s+|[\\[,]\\s*|- )([@`%*][^\\s,}\\]]*)")
+)
 
 // quotedStart finds a value that begins with a quoted part and goes on after it:
 // YAML takes the quotes for its own.
-func quotedStart(text string) (key, value string) {
+func quotedStart(text string) (key, value string, found bool) {
 	m := quotedEntry.FindStringSubmatch(text)
 	if m == nil {
-		return "", ""
+		return "", "", false
 	}
-	return m[1], strings.TrimSpace(m[2])
+	value = m[2]
+	if strings.ContainsAny(text[:strings.Index(text, value)], "{[") {
+		value = flowValue(value)
+	}
+	return m[1], strings.TrimSpace(value), true
+}
+
+// indicatorStart finds a value that begins with a sign YAML keeps for itself, as
+// "@group" and "*" do.
+func indicatorStart(text string) (key, value string, found bool) {
+	m := indicator.FindStringSubmatch(text)
+	if m == nil {
+		return "", "", false
+	}
+	return m[1], m[2], true
 }

@@ -1,0 +1,404 @@
+package definitions
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// small is a definition of six lines without findings.
+const small = "machine: order\ntable: {name: orders}\ninitial: a\nstates: {a: , b: {final: true}}\ntransitions:\n  go: {from: a, to: b}\n"
+
+func TestYAML(t *testing.T) {
+	tests := []struct {
+		title, text string
+		want        string // "line:column rule", and what the message holds
+		message     string
+	}{
+		{"nothing", "", "1:1 empty-document", ""},
+		{"comments alone", "\n\n# only\n", "1:1 empty-document", ""},
+		{"an empty document", "---\n", "1:1 empty-document", ""},
+		{"two documents", small + "---\nmachine: x\n", "7:1 several-documents", ""},
+		{"an empty second document", small + "---\n", "7:1 several-documents", ""},
+		{"an empty first document", "---\n---\n" + small, "2:1 several-documents", ""},
+		{"a broken second document", small + "---\nb: [\n", "9:1 syntax", ""},
+		{"%YAML 1.2", "%YAML 1.2\n---\n" + small, "1:1 syntax", "leave the %YAML line out"},
+
+		{"tab", small + "  x:\n\tfrom: a\n", "8:1 syntax", "line 8 is indented with a tab"},
+		{"tab after spaces", small + "  x:\n    from: a\n\tto: b\n", "9:1 syntax", "line 9 is indented with a tab"},
+		{"no-break space before a key", small + "\u00a0x: {from: a, to: b}\n", "7:1 unknown-key", "U+00A0"},
+		{"no-break space after a key", small + "  x: {from\u00a0: a, from: a, to: b}\n", "7:7 unknown-key", "U+00A0"},
+		{"no-break space after a state", small + "  x: {from: a\u00a0, to: b}\n", "7:13 unknown-state", "U+00A0"},
+		{"indentation too small", small + "  x:\n    from: a\n   to: b\n", "9:1 syntax", "did not find expected key"},
+		{"indentation too large", small + "  x:\n   from: a\n     to: b\n", "9:1 syntax", "one indentation"},
+		{"a list among keys", small + "- x\n", "7:1 syntax", "did not find expected key"},
+		{"fault in line 1", "a: b: c\n", "1:1 syntax", ""},
+		{"no space after a colon", "machine: order\ntable:orders\ninitial: a\n", "2:1 syntax", "a space follows the colon"},
+		{"an open bracket", small + "  x: {from: a, to: b\n  y: {from: a, to: b}\n", "8:1 syntax", ""},
+		{"a bracket open to the end", small + "  x: {from: a, to: b\n", "7:1 syntax", "never closed"},
+		{"an open quote", small + "  x: 'abc\n", "7:1 syntax", "quote that opens in this line is never closed"},
+		{"an open quote in line 1", "x: 'abc\n", "1:1 syntax", "never closed"},
+		{"an unknown escape", small + "  x: \"a\\qb\"\n", "7:1 syntax", "unknown escape"},
+		{"an unknown anchor", small + "  x: *foo\n", "7:1 syntax", "no &foo stands before it"},
+
+		{"unquoted string?", small + "  x: {from: a, to: b, args: {reason: string?}}\n", "7:1 syntax", `reason: "string?"`},
+		{"unquoted string? in line 1", "args: {reason: string?}\n", "1:1 syntax", `reason: "string?"`},
+		{"unquoted string? in a list", "a: [int, string?]\n", "1:1 syntax", `"string?"`},
+		{"unquoted string? within a flow of lines", small + "  x: {from: a, to: b,\n    args: {a: int,\n      b: string?}\n  }\n", "9:1 syntax", `b: "string?"`},
+		{"unquoted list", small + "  x: {from: a, to: b, when: n in [1, 2], emit: x}\n", "7:1 syntax", `when: "n in [1, 2]"`},
+		{"unquoted ternary", small + "  x: {from: a, to: b, set: {k: a > 1 ? 1 : 2, n: 1}}\n", "7:1 syntax", `k: "a > 1 ? 1 : 2"`},
+		{"unquoted comment sign", small + "  x: {from: a, to: b, when: n # 2}\n", "7:1 syntax", `when: "n # 2"`},
+		{"literal first", small + "  x:\n    from: a\n    to: b\n    when: 'x' == k\n", "10:1 syntax", `when: "'x' == k"`},
+		{"double-quoted literal first", small + "  x:\n    when: \"x\" == k\n", "8:1 syntax", `when: '"x" == k'`},
+		{"literal first in flow", small + "  x: {from: a, to: b, set: {k: 'x' + args.b}}\n", "7:1 syntax", `k: "'x' + args.b"`},
+		{"unquoted group", small + "  x: {from: @open, to: b}\n", "7:1 syntax", `from: "@open"`},
+		{"unquoted star", small + "  x: {from: *, to: b}\n", "7:1 syntax", `from: "*"`},
+
+		{"unknown tag", small + "  x: !foo {from: a, to: b}\n", "7:6 unknown-tag", "!foo"},
+		{"binary", small + "doc: !!binary aGk=\n", "7:6 unknown-tag", "!!binary"},
+		{"a tag the text belies", small + "doc: !!int x\n", "7:6 unknown-tag", "!!int"},
+		{"merge", small + "  x: {<<: {from: a}, from: a, to: b}\n", "7:7 merge-key", ""},
+		{"a transition called <<", small + "  <<: {from: a, to: b}\n", "7:3 merge-key", ""},
+		{"an alias in itself", small + "  x: &x {from: a, to: *x}\n", "7:23 alias-cycle", "*x"},
+		{"a key that is a list", small + "? [a]\n: b\n", "7:3 wrong-type", "a key must be a name"},
+		{"text instead of a definition", "just text\n", "1:1 wrong-type", ""},
+
+		{"UTF-16, little end first", "\xff\xfea\x00", "1:1 not-utf8", "UTF-16"},
+		{"UTF-16, big end first", "\xfe\xff\x00a", "1:1 not-utf8", "UTF-16"},
+		{"UTF-16 without a mark", "m\x00a\x00", "1:1 not-utf8", "UTF-16"},
+		{"a broken character", small + "doc: a\xffb\n", "7:7 not-utf8", ""},
+		{"an encoded surrogate", small + "doc: a\xed\xa0\x80b\n", "7:7 not-utf8", ""},
+		{"NUL", small + "doc: a\x00b\n", "7:7 control-character", "U+0000"},
+		{"bell", small + "doc: a\x07b\n", "7:7 control-character", "U+0007"},
+		{"next line", small + "doc: a\u0085b\n", "7:7 control-character", "U+0085"},
+		{"line separator", small + "doc: a\u2028b\n", "7:7 control-character", "U+2028"},
+		{"zero width space", small + "doc: a\u200bb\n", "7:7 invisible-character", "U+200B"},
+		{"direction override in a comment", small + "# a\u202eb\n", "7:4 invisible-character", "U+202E"},
+		{"direction override as an escape", small + "doc: \"a\\u202eb\"\n", "7:6 invisible-character", "U+202E"},
+		{"a mark in the middle", small + "doc: a\ufeffb\n", "7:7 invisible-character", "U+FEFF"},
+		{"a tag character", small + "doc: a\U000e0041b\n", "7:7 invisible-character", "U+E0041"},
+		{"a joiner in a name", small + "  x\u200d: {from: a, to: b}\n", "7:3 bad-name", "U+200D"},
+
+		{"101 levels", small + "doc: " + strings.Repeat("[", 100) + strings.Repeat("]", 100) + "\n", "7:105 nesting-too-deep", ""},
+		{"10,001 brackets", strings.Repeat("[", 10001), "1:1 nesting-too-deep", ""},
+		{"10,001 dashes", strings.Repeat("- ", 10001), "1:1 nesting-too-deep", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.title, func(t *testing.T) {
+			problems := check(t, []byte(tt.text), tt.want)
+			if len(problems) > 0 && !strings.Contains(problems[0].Message, tt.message) {
+				t.Errorf("message %q does not hold %q", problems[0].Message, tt.message)
+			}
+		})
+	}
+}
+
+// TestSameText: what a text editor may do to a file does not change what it says.
+func TestSameText(t *testing.T) {
+	want, err := Parse("a.yaml", []byte(orderYAML))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for title, text := range map[string]string{
+		"byte order mark":      "\ufeff" + orderYAML,
+		"CRLF":                 strings.ReplaceAll(orderYAML, "\n", "\r\n"),
+		"CR":                   strings.ReplaceAll(orderYAML, "\n", "\r"),
+		"mark and CRLF":        "\ufeff" + strings.ReplaceAll(orderYAML, "\n", "\r\n"),
+		"document marks":       "---\n" + orderYAML + "...\n",
+		"no break at the end":  strings.TrimSuffix(orderYAML, "\n"),
+		"joiners in a comment": "# \u0645\u06cc\u200c\u0634\u0648\u062f \u2764\ufe0f\n" + orderYAML,
+		"tags of the core":     strings.Replace(orderYAML, "initial: pending", "initial: !!str pending", 1),
+	} {
+		got, err := Parse("a.yaml", []byte(text))
+		if err != nil {
+			t.Errorf("%s: %v", title, err)
+			continue
+		}
+		if !bytes.Equal(got.Canonical(), want.Canonical()) || got.Hash() != want.Hash() {
+			t.Errorf("%s changes the definition", title)
+		}
+	}
+}
+
+// TestColumnsBehindMark: a byte order mark does not move the first line.
+func TestColumnsBehindMark(t *testing.T) {
+	check(t, []byte("\ufeffmachin: order\n"+small), "1:1 unknown-key")
+	check(t, []byte(strings.ReplaceAll(small+"  x: {from: q, to: b}\n", "\n", "\r\n")), "7:13 unknown-state")
+}
+
+func TestPlainAliases(t *testing.T) {
+	text := strings.Replace(small, "  go: {from: a, to: b}", "  go: {from: &src [a], to: b}\n  again: {from: *src, to: b}\n  third: &t {from: a, to: b}\n  fourth: *t", 1)
+	m, err := Parse("a.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Transitions) != 4 {
+		t.Errorf("%d transitions", len(m.Transitions))
+	}
+}
+
+// TestBombs: what is made to hurt is refused at once, in little memory.
+func TestBombs(t *testing.T) {
+	tenfold := "a0: &a0 x\n"
+	for i := 1; i <= 9; i++ {
+		tenfold += fmt.Sprintf("a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 10), ", "))
+	}
+	deep := "a0: &a0 [x]\n"
+	for i := 1; i <= 120; i++ {
+		deep += fmt.Sprintf("a%d: &a%d [*a%d]\n", i, i, i-1)
+	}
+	n := maxFileSize
+	tests := []struct{ title, text, rule string }{
+		{"ten-fold aliases", tenfold, ruleTooManyAliases},
+		{"aliases of aliases", deep, ruleTooDeep},
+		{"many aliases", small + "x:\n - &a [a, b, c, d, e, f]\n" + strings.Repeat(" - *a\n", 1500), ruleTooManyAliases},
+		{"50 MB", strings.Repeat("a", 50<<20), ruleTooLarge},
+		{"brackets", strings.Repeat("[", n), ruleTooDeep},
+		{"brackets and marks", strings.Repeat("[?", n/2), ruleTooDeep},
+		{"keys in keys", strings.Repeat("{a: ", n/4), ruleTooDeep},
+		{"dashes", strings.Repeat("- ", n/2), ruleTooDeep},
+		{"question marks", strings.Repeat("? ", n/2), ruleTooDeep},
+		{"commas", "a: {" + strings.Repeat("a,", n/2-4) + "}", ruleTooLarge},
+		{"as many commas as fit", "a: {" + strings.Repeat("a,", maxParts) + "}", ruleDuplicateKey},
+		{"pairs", "a: [" + strings.Repeat("a: ,", maxParts) + "]", ruleUnknownKey},
+		{"lines", strings.Repeat("a:\n", n/3), ruleTooLarge},
+		{"items", strings.Repeat("- a\n", maxParts), ruleWrongType},
+		{"keys of one letter", strings.Repeat("a:\n", maxParts), ruleDuplicateKey},
+		{"different keys", numbered("k%d:\n", 120_000), ruleUnknownKey},
+		{"commented keys", strings.Repeat("a:\n #\n", maxParts/2), ruleDuplicateKey},
+		{"comments", "a: 1\n" + strings.Repeat("#\n", maxParts-1), ruleUnknownKey},
+		{"anchors", strings.Repeat("- &a a\n", n/7), ruleWrongType},
+		{"colons", strings.Repeat(":", n), ruleSyntax},
+		{"exclamation marks", strings.Repeat("!", n), ruleUnknownTag},
+		{"apostrophes", "a: '" + strings.Repeat("''", n/2-4) + "'", ruleUnknownKey},
+		{"unknown states", small + numbered("  t%d: {from: q%[1]d, to: r%[1]d}\n", 15_000), ruleUnknownState},
+		{"syntax error at the end", small + numbered("  t%d: {from: a, to: b}\n", 25_000) + " x\n", ruleSyntax},
+	}
+	for _, tt := range tests {
+		t.Run(tt.title, func(t *testing.T) {
+			begin := time.Now()
+			_, err := Parse("x.yaml", []byte(tt.text))
+			took := time.Since(begin)
+			var problems Problems
+			if !errors.As(err, &problems) {
+				t.Fatalf("no findings: %v", err)
+			}
+			if !hasRule(problems, tt.rule) {
+				t.Errorf("no finding %s among %d, first %v", tt.rule, len(problems), problems[0])
+			}
+			if took > 2*time.Second {
+				t.Errorf("took %v", took)
+			}
+			t.Logf("%v, %d findings", took.Round(time.Millisecond), len(problems))
+		})
+	}
+}
+
+func hasRule(ps Problems, rule string) bool {
+	for _, p := range ps {
+		if p.Rule == rule {
+			return true
+		}
+	}
+	return false
+}
+
+func numbered(format string, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
+}
+
+// TestMemory: the worst file that passes the first look stays within the budget.
+func TestMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("allocates")
+	}
+	for _, text := range []string{
+		"a: {" + strings.Repeat("a,", maxParts) + "}",
+		"a: [" + strings.Repeat("a: ,", maxParts) + "]",
+		strings.Repeat("- a\n", maxParts),
+		strings.Repeat("a:\n", maxParts),
+		strings.Repeat("a: {b: c}\n", maxFileSize/10),
+		numbered("%d: *a\n", 90_000),
+	} {
+		runtime.GC()
+		var before, peak runtime.MemStats
+		runtime.ReadMemStats(&before)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			Parse("x.yaml", []byte(text))
+		}()
+		for high := uint64(0); ; {
+			runtime.ReadMemStats(&peak)
+			high = max(high, peak.HeapAlloc)
+			select {
+			case <-done:
+				if used := (high - min(high, before.HeapAlloc)) >> 20; used > 200 {
+					t.Errorf("%.20q… took %d MB", text, used)
+				} else {
+					t.Logf("%.20q… took %d MB", text, used)
+				}
+			case <-time.After(5 * time.Millisecond):
+				continue
+			}
+			break
+		}
+	}
+}
+
+// TestLargeMachine: five thousand states are loaded and checked in two seconds.
+func TestLargeMachine(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("machine: large\ntable: {name: t}\ninitial: s0\nstates:\n")
+	for i := range 5000 {
+		fmt.Fprintf(&b, "  s%d:\n", i)
+	}
+	b.WriteString("  end: {final: true}\ntransitions:\n")
+	for i := range 4999 {
+		fmt.Fprintf(&b, "  t%d: {from: [s%d, s%d], to: s%d, args: {a: int, b: \"string?\"}, emit: e}\n", i, i, (i+13)%5000, i+1)
+	}
+	b.WriteString("  stop: {from: \"*\", to: end}\n")
+	begin := time.Now()
+	m, err := Parse("large.yaml", []byte(b.String()))
+	if took := time.Since(begin); took > 2*time.Second {
+		t.Errorf("took %v", took)
+	} else {
+		t.Log(took, b.Len(), "bytes")
+	}
+	if err != nil {
+		t.Fatalf("%.500v", err)
+	}
+	begin = time.Now()
+	again, err := Parse("large.yaml", m.Canonical())
+	if err != nil || again.Hash() != m.Hash() {
+		t.Errorf("canonical form: %.500v", err)
+	}
+	t.Log("canonical and back", time.Since(begin))
+}
+
+func TestTooManyEdges(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("machine: large\ntable: {name: t}\ninitial: s0\nstates:\n")
+	for i := range 5000 {
+		fmt.Fprintf(&b, "  s%d:\n", i)
+	}
+	b.WriteString("  end: {final: true}\ntransitions:\n")
+	for i := range 300 {
+		fmt.Fprintf(&b, "  t%d: {from: \"*\", to: s%d}\n", i, i)
+	}
+	begin := time.Now()
+	_, err := Parse("large.yaml", []byte(b.String()))
+	var problems Problems
+	if !errors.As(err, &problems) || !hasRule(problems, ruleTooManyEdges) {
+		t.Errorf("%.300v", err)
+	}
+	if took := time.Since(begin); took > 2*time.Second {
+		t.Errorf("took %v", took)
+	}
+}
+
+func TestLoad(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "order.yaml")
+	if err := os.WriteFile(path, []byte(orderYAML), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Source != "order.yaml" {
+		t.Errorf("Source = %q", m.Source)
+	}
+	if len(m.Warnings) != 1 || m.Warnings[0].File != path {
+		t.Errorf("Warnings = %v", m.Warnings)
+	}
+}
+
+// TestLoadSystemFailure: what cannot be read is no finding.
+func TestLoadSystemFailure(t *testing.T) {
+	dir := t.TempDir()
+	for _, path := range []string{filepath.Join(dir, "missing.yaml"), dir} {
+		m, err := Load(path)
+		var problems Problems
+		if m != nil || err == nil || errors.As(err, &problems) {
+			t.Errorf("Load(%s) = %v, %v", path, m, err)
+		}
+	}
+	if _, err := Load(filepath.Join(dir, "missing.yaml")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v does not say that the file is missing", err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(small))
+	f.Add([]byte(orderYAML))
+	inputs, _ := filepath.Glob("testdata/*/input.yaml")
+	for _, input := range inputs {
+		data, err := os.ReadFile(input)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	for _, s := range []string{"a: &a [*a]", "<<: *a", "- - -", "? ", "%YAML 1.1\n---", "a: |2\n   x", "\"\\U0010ffff\"", "{a: b", "- &x\n  *x : y", "a: !!binary"} {
+		f.Add([]byte(s))
+	}
+	buildEverything(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		begin := time.Now()
+		m, err := Parse("x.yaml", data)
+		if took := time.Since(begin); took > 2*time.Second {
+			t.Errorf("took %v", took)
+		}
+		if err != nil {
+			checkProblems(t, data, err)
+			return
+		}
+		again, err := Parse("x.yaml", m.Canonical())
+		if err != nil {
+			t.Fatalf("canonical form has findings: %v\n%s", err, m.Canonical())
+		}
+		sameMachine(t, m, again)
+	})
+}
+
+// checkProblems holds that findings are in order and point into the file.
+func checkProblems(t *testing.T, data []byte, err error) {
+	t.Helper()
+	var problems Problems
+	if !errors.As(err, &problems) || !problems.Failed() {
+		t.Fatalf("%v is no finding", err)
+	}
+	lines := bytes.Count(data, []byte("\n")) + bytes.Count(data, []byte("\r")) + 1
+	last := pos{}
+	for _, p := range problems {
+		at := pos{p.Line, p.Column}
+		if at.before(last) || p.Line < 1 || p.Line > lines+1 || p.Column < 1 || p.Rule == "" || p.Message == "" {
+			t.Errorf("%+v behind %v, %d lines", p, last, lines)
+		}
+		if !knownRule(p.Rule) {
+			t.Errorf("%s is no rule of Rules", p.Rule)
+		}
+		last = at
+	}
+}
+
+func knownRule(id string) bool {
+	for _, r := range Rules() {
+		if r.ID == id {
+			return true
+		}
+	}
+	return false
+}
