@@ -9,6 +9,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"net/url"
@@ -28,6 +29,16 @@ type Option func(*options) error
 type options struct {
 	wait    time.Duration
 	readers int
+	single  bool
+}
+
+// WithoutGroupCommit gives every call a commit of its own. The results are the
+// same; many callers at once are slower.
+func WithoutGroupCommit() Option {
+	return func(o *options) error {
+		o.single = true
+		return nil
+	}
 }
 
 // WithWait bounds how long a call waits for the writer; default 5 s. A call that
@@ -65,18 +76,22 @@ func Open(ctx context.Context, path string, opts ...Option) (*persistence.Store,
 	if path == "" || strings.ContainsRune(path, 0) {
 		return nil, fmt.Errorf("sqlite: open %q: give the path of a database file", path)
 	}
-	writer, err := pool(ctx, path, "_journal_mode=WAL&_synchronous=FULL&_txlock=immediate&_busy_timeout=0&_foreign_keys=1&_stmt_cache_size=64", 1, o.wait)
+	db := sql.OpenDB(connector{dsn(path, "_journal_mode=WAL&_synchronous=FULL&_txlock=immediate&_busy_timeout=0&_foreign_keys=1&_stmt_cache_size=64")})
+	writer, err := pool(ctx, sqlx.NewDb(db, "sqlite3"), 1, o.wait)
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: open %s: %w", path, explain(err))
 	}
 	reader := writer
 	if path != ":memory:" {
-		if reader, err = pool(ctx, path, "mode=ro&_query_only=1&_busy_timeout=5000&_stmt_cache_size=64", o.readers, o.wait); err != nil {
+		if reader, err = sqlx.Open("sqlite3", dsn(path, "mode=ro&_query_only=1&_busy_timeout=5000&_stmt_cache_size=64")); err == nil {
+			reader, err = pool(ctx, reader, o.readers, o.wait)
+		}
+		if err != nil {
 			return nil, errors.Join(fmt.Errorf("sqlite: open %s: %w", path, explain(err)), writer.Close())
 		}
 	}
 	return persistence.New(persistence.Config{
-		DB: writer, Reader: reader, Dialect: dialect{}, Runner: &runner{db: writer, wait: o.wait}, Wait: o.wait, Owned: true,
+		DB: writer, Reader: reader, Dialect: dialect{}, Runner: newRunner(writer, o), Wait: o.wait, Owned: true,
 	}), nil
 }
 
@@ -91,23 +106,23 @@ func New(db *sqlx.DB, opts ...Option) (*persistence.Store, error) {
 	if db == nil {
 		return nil, errors.New("sqlite: New(nil): give an open pool")
 	}
-	return persistence.New(persistence.Config{DB: db, Dialect: dialect{}, Runner: &runner{db: db, wait: o.wait}, Wait: o.wait}), nil
+	return persistence.New(persistence.Config{DB: db, Dialect: dialect{}, Runner: newRunner(db, o), Wait: o.wait}), nil
 }
 
-// pool opens a pool and proves that it works. Opening can meet a lock too.
-func pool(ctx context.Context, path, params string, conns int, wait time.Duration) (*sqlx.DB, error) {
-	dsn := "file::memory:?" + params
-	if path != ":memory:" {
-		dsn = (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}).String() + "?" + params
+// dsn names the file at path for the driver.
+func dsn(path, params string) string {
+	if path == ":memory:" {
+		return "file::memory:?" + params
 	}
-	db, err := sqlx.Open("sqlite3", dsn)
-	if err != nil {
-		return nil, err
-	}
+	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}).String() + "?" + params
+}
+
+// pool sizes a pool and proves that it works. Opening can meet a lock too.
+func pool(ctx context.Context, db *sqlx.DB, conns int, wait time.Duration) (*sqlx.DB, error) {
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
 	db.SetConnMaxLifetime(0)
-	err = persistence.Patiently(ctx, wait, locked, func() error {
+	err := persistence.Patiently(ctx, wait, locked, func() error {
 		var n int
 		return db.GetContext(context.WithoutCancel(ctx), &n, "SELECT count(*) FROM sqlite_schema")
 	})

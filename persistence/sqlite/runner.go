@@ -3,106 +3,81 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
-	"fmt"
-	"io"
-	"sync"
+	"math/rand/v2"
 	"time"
 
 	"github.com/jmoiron/sqlx"
-	"github.com/mattn/go-sqlite3"
 
 	"github.com/fsmgen/fsmgen/engine"
 	"github.com/fsmgen/fsmgen/persistence"
+	"github.com/fsmgen/fsmgen/persistence/internal/combine"
 )
 
-// runner executes units with the driver's own prepared statements: what database/sql
-// adds per statement costs more than SQLite itself.
+// runner executes units on the writing connection, with the driver's own prepared
+// statements: what database/sql adds per statement costs more than SQLite itself.
+// Units that come in together share one transaction and one commit.
 type runner struct {
-	db   *sqlx.DB
-	wait time.Duration
+	db       *sqlx.DB
+	wait     time.Duration
+	sessions sessions
+	combiner *combine.Combiner[unit]
 
-	mu    sync.Mutex
-	conns map[*sqlite3.SQLiteConn]*session
+	// The connection and the session of the batch that runs; the combiner runs one
+	// at a time.
+	conn *sql.Conn
 }
 
-// maxSessions bounds how many connections' statements are remembered. A pool of the
-// store's own has one; statements of a forgotten connection are closed with it.
-const maxSessions = 16
+// unit is one call's work.
+type unit struct {
+	plain bool // single statements that need no transaction
+	fn    func(x persistence.Execer) error
+}
 
-// session holds one connection's prepared statements. It is used only while that
-// connection is taken.
-type session struct {
-	conn  *sqlite3.SQLiteConn
-	stmts map[string]*sqlite3.SQLiteStmt
-	args  []driver.NamedValue
+type member = combine.Member[unit]
+
+// batchLimit is where larger batches stop paying.
+const batchLimit = 64
+
+func newRunner(db *sqlx.DB, o options) *runner {
+	r := &runner{db: db, wait: o.wait}
+	limit := batchLimit
+	if o.single {
+		limit = 1
+	}
+	r.combiner = combine.New(r, limit)
+	return r
 }
 
 // Unit runs fn in one transaction, or plain: as single statements.
 func (r *runner) Unit(ctx context.Context, plain bool, fn func(x persistence.Execer) error) error {
-	conn, err := r.conn(ctx)
-	if err != nil {
-		return err
+	err, left := r.combiner.Do(ctx, unit{plain, fn})
+	if left {
+		return unsent(err)
 	}
-	defer conn.Close() //nolint:errcheck // gives the connection back
-	return conn.Raw(func(dc any) error {
-		s, err := r.session(dc)
-		if err != nil {
-			return err
-		}
-		if plain {
-			return persistence.Patiently(ctx, r.wait, locked, func() error { return fn(s) })
-		}
-		if err := persistence.Patiently(ctx, r.wait, locked, s.begin); err != nil {
-			return err
-		}
-		return s.transaction(fn)
-	})
-}
-
-func (s *session) begin() error {
-	_, _, err := s.Exec("BEGIN IMMEDIATE", nil)
 	return err
 }
 
-// transaction runs fn and commits; after an error, or a panic, only ROLLBACK is sent.
-func (s *session) transaction(fn func(x persistence.Execer) error) (err error) {
-	committed := false
-	defer func() {
-		if !committed {
-			_, _, _ = s.Exec("ROLLBACK", nil) // SQLite may have rolled back already
-		}
-	}()
-	if err := fn(s); err != nil {
-		return err
-	}
-	if _, _, err := s.Exec("COMMIT", nil); err != nil {
-		return err
-	}
-	committed = true
-	return nil
+// unsent is the fault of a call whose context ended before its turn came.
+func unsent(err error) error {
+	return &engine.Fault{Class: engine.ClassUnsent, Err: err, Hint: "the context ended while waiting for the writer"}
 }
 
-// conn takes the writing connection. Waiting is bounded; where nobody holds it there
+// Open takes the writing connection. Waiting is bounded; where nobody holds it there
 // is nothing to wait for, and the timer is saved.
-func (r *runner) conn(ctx context.Context) (*sql.Conn, error) {
-	if stats := r.db.Stats(); stats.MaxOpenConnections == 0 || stats.InUse < stats.MaxOpenConnections {
-		conn, err := r.db.Conn(ctx)
-		return conn, r.connError(ctx, err)
+func (r *runner) Open(ctx context.Context) error {
+	wait, cancel := ctx, func() {}
+	if stats := r.db.Stats(); stats.MaxOpenConnections > 0 && stats.InUse >= stats.MaxOpenConnections {
+		wait, cancel = context.WithTimeout(ctx, r.wait)
 	}
-	wait, cancel := context.WithTimeout(ctx, r.wait)
 	defer cancel()
 	conn, err := r.db.Conn(wait)
-	return conn, r.connError(ctx, err)
-}
-
-func (r *runner) connError(ctx context.Context, err error) error {
+	r.conn = conn
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return &engine.Fault{Class: engine.ClassUnsent, Err: ctx.Err(), Hint: "the context ended while waiting for the writer"}
+		return unsent(ctx.Err())
 	case errors.Is(err, context.DeadlineExceeded):
 		return &engine.Fault{Class: engine.ClassRetryable, Err: err,
 			Hint: "another transaction holds the writer; a call made while a transaction is open must go through In(tx)"}
@@ -110,82 +85,116 @@ func (r *runner) connError(ctx context.Context, err error) error {
 	return err
 }
 
-// session finds the statements of a driver connection.
-func (r *runner) session(dc any) (*session, error) {
-	conn, ok := dc.(*sqlite3.SQLiteConn)
-	if !ok {
-		return nil, fmt.Errorf("sqlite: the pool's driver connection is a %T, want mattn/go-sqlite3", dc)
+// Close gives the connection back.
+func (r *runner) Close() { _ = r.conn.Close() }
+
+// Run executes a batch.
+func (r *runner) Run(batch []*member) {
+	err := r.conn.Raw(func(dc any) error {
+		s, err := r.sessions.of(dc)
+		if err != nil {
+			return err
+		}
+		if len(batch) == 1 {
+			m := batch[0]
+			m.Err = r.alone(m.Ctx, s, m.Job)
+			return nil
+		}
+		r.together(s, batch)
+		return nil
+	})
+	if err != nil {
+		answerAll(batch, err)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if s, ok := r.conns[conn]; ok {
-		return s, nil
-	}
-	if r.conns == nil || len(r.conns) >= maxSessions {
-		r.conns = map[*sqlite3.SQLiteConn]*session{}
-	}
-	s := &session{conn: conn, stmts: map[string]*sqlite3.SQLiteStmt{}}
-	r.conns[conn] = s
-	return s, nil
 }
 
-// prepared returns the statement for text.
-func (s *session) prepared(text string) (*sqlite3.SQLiteStmt, error) {
-	if st, ok := s.stmts[text]; ok {
-		return st, nil
+func answerAll(batch []*member, err error) {
+	for _, m := range batch {
+		if m != nil {
+			m.Err = err
+		}
 	}
-	st, err := s.conn.Prepare(text)
-	if err != nil {
-		return nil, err
-	}
-	stmt := st.(*sqlite3.SQLiteStmt)
-	s.stmts[text] = stmt
-	return stmt, nil
 }
 
-// named gives args the driver's form; the slice is reused.
-func (s *session) named(args []any) []driver.NamedValue {
-	s.args = s.args[:0]
-	for i, v := range args {
-		s.args = append(s.args, driver.NamedValue{Ordinal: i + 1, Value: v})
+// alone runs one unit: plain, or in a transaction without savepoint.
+func (r *runner) alone(ctx context.Context, s *session, u unit) error {
+	if u.plain {
+		return persistence.Patiently(ctx, r.wait, locked, func() error { return u.fn(s) })
 	}
-	return s.args
+	if err := persistence.Patiently(ctx, r.wait, locked, s.begin); err != nil {
+		return err
+	}
+	return s.transaction(func() error { return u.fn(s) })
 }
 
-// Exec runs a statement.
-func (s *session) Exec(text string, args []any) (affected, lastID int64, err error) {
-	st, err := s.prepared(text)
-	if err != nil {
-		return 0, 0, err
+// together runs a batch in one transaction with one commit. Each unit stands in a
+// savepoint, so that its error is its own. An error that took SQLite's whole
+// transaction with it is its unit's; the others run again, alone.
+func (r *runner) together(s *session, batch []*member) {
+	if !r.beginFor(s, batch) {
+		return
 	}
-	res, err := st.ExecContext(context.Background(), s.named(args))
-	if err != nil {
-		return 0, 0, err
+	lost := false
+	err := s.transaction(func() error {
+		for _, m := range batch {
+			if m == nil {
+				continue
+			}
+			if m.Err = s.savepoint(m.Job); m.Err != nil && s.conn.AutoCommit() {
+				lost = true
+				return m.Err
+			}
+		}
+		return nil
+	})
+	switch {
+	case lost:
+		r.redo(s, batch, err)
+	case err != nil: // COMMIT failed: nothing of the batch was applied
+		answerAll(batch, err)
 	}
-	affected, err = res.RowsAffected()
-	return affected, 0, err
 }
 
-// Query reads the first row.
-func (s *session) Query(text string, args []any, dest []any) (found bool, err error) {
-	st, err := s.prepared(text)
-	if err != nil {
-		return false, err
+// redo runs each unit but the culprit alone, after a transaction was lost.
+func (r *runner) redo(s *session, batch []*member, culprit error) {
+	for _, m := range batch {
+		if m != nil && !(m.Err != nil && errors.Is(m.Err, culprit)) {
+			m.Err = r.alone(context.WithoutCancel(m.Ctx), s, m.Job)
+		}
 	}
-	rows, err := st.QueryContext(context.Background(), s.named(args))
-	if err != nil {
-		return false, err
+}
+
+// beginFor begins the batch's transaction. While another process holds the lock,
+// members whose context ends leave. It reports whether there is anybody left to run.
+func (r *runner) beginFor(s *session, batch []*member) bool {
+	deadline := time.Now().Add(r.wait)
+	for {
+		err := s.begin()
+		if err == nil {
+			return true
+		}
+		if !locked(err) || time.Now().After(deadline) {
+			answerAll(batch, err)
+			return false
+		}
+		if !dismiss(batch) {
+			return false
+		}
+		time.Sleep(10*time.Microsecond + rand.N(490*time.Microsecond)) //nolint:gosec // jitter needs no secrecy
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	row := make([]driver.Value, len(rows.Columns()))
-	switch err := rows.Next(row); {
-	case errors.Is(err, io.EOF):
-		return false, nil
-	case err != nil:
-		return false, err
+}
+
+// dismiss lets members go whose context has ended, and reports whether any is left.
+func dismiss(batch []*member) bool {
+	left := false
+	for i, m := range batch {
+		switch {
+		case m == nil:
+		case m.Ctx.Err() != nil:
+			combine.Leave(batch, i, unsent(m.Ctx.Err()))
+		default:
+			left = true
+		}
 	}
-	for i, v := range row {
-		*dest[i].(*any) = v
-	}
-	return true, nil
+	return left
 }

@@ -1,0 +1,48 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+
+	"github.com/mattn/go-sqlite3"
+)
+
+// connector opens connections for the store's writing pool.
+type connector struct{ dsn string }
+
+// Connect opens a connection.
+func (c connector) Connect(context.Context) (driver.Conn, error) {
+	dc, err := c.Driver().Open(c.dsn)
+	if err != nil {
+		return nil, err
+	}
+	sc, ok := dc.(*sqlite3.SQLiteConn)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("sqlite: the driver's connection is a %T", dc), dc.Close())
+	}
+	return &conn{SQLiteConn: sc, session: &session{conn: sc, stmts: map[string]*sqlite3.SQLiteStmt{}}}, nil
+}
+
+// Driver returns mattn's driver.
+func (connector) Driver() driver.Driver { return &sqlite3.SQLiteDriver{} }
+
+// conn is a driver connection that owns prepared statements. They end with it: a
+// statement that outlives its connection would keep the file open for ever.
+type conn struct {
+	*sqlite3.SQLiteConn
+	session *session
+}
+
+// Close closes the statements, then the connection.
+func (c *conn) Close() error { return errors.Join(c.session.close(), c.SQLiteConn.Close()) }
+
+func (s *session) close() error {
+	var errs []error
+	for text, st := range s.stmts {
+		errs = append(errs, st.Close())
+		delete(s.stmts, text)
+	}
+	return errors.Join(errs...)
+}
