@@ -188,7 +188,7 @@ func (m *Machine) runCreate(ctx context.Context, q *creation) (Result, error) {
 				continue
 			}
 		}
-		s, err := m.table.Inspect(ctx, m.tx, Inquiry{ID: q.ID, Transition: -1, Key: q.Key, Given: q.Given})
+		s, err := m.table.Inspect(ctx, m.tx, Inquiry{ID: q.ID, Transition: -1, Key: q.Key, Values: q.Values})
 		if err != nil {
 			return Result{}, m.createError(nil, q, "the row was not created, and reading the reason failed", errors.Join(err, ctx.Err()))
 		}

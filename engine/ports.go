@@ -135,8 +135,8 @@ type Inquiry struct {
 	Transition int    // -1 for creation
 	Key        string // "" where the call has none that could be seen before
 	Version    int64  // the version the caller named; 0: none
-	// Given are the values of a creation, for declared unique keys.
-	Given []any
+	// Values are those of a creation, for declared unique keys.
+	Values []any
 }
 
 // Snapshot is one consistent view of a row and of what its journal knows.

@@ -55,6 +55,9 @@ func tableDDL(d Dialect, defs []*definitions.Machine) string {
 			lines = append(lines, columnDDL(d, c, def, i > 0))
 		}
 		checks = append(checks, statusCheck(d, def))
+		for _, fields := range def.Unique {
+			checks = append(checks, uniqueDDL(d, def, fields))
+		}
 	}
 	return d.TableDDL(defs[0].Table.Name, append(lines, checks...))
 }
@@ -85,6 +88,16 @@ func statusCheck(d Dialect, def *definitions.Machine) string {
 		}
 	}
 	return fmt.Sprintf("CHECK (%s IN (%s))", d.Quote(def.Table.Status.Name), strings.Join(list, ", "))
+}
+
+// uniqueDDL declares a business unique key.
+func uniqueDDL(d Dialect, def *definitions.Machine, fields []string) string {
+	columns := make([]string, len(fields))
+	for i, name := range fields {
+		f, _ := def.Field(name)
+		columns[i] = d.Quote(f.Column)
+	}
+	return "UNIQUE (" + strings.Join(columns, ", ") + ")"
 }
 
 func stateLiteral(d Dialect, v any) string {

@@ -85,8 +85,25 @@ func (t *table) Journal(ctx context.Context, tx engine.Tx, id string) ([]engine.
 	return out, err
 }
 
-// Inspect reads the row and its journal together.
+// Inspect reads the row and its journal together. For a creation, a row that holds a
+// declared unique key stands for the one under the id.
 func (t *table) Inspect(ctx context.Context, tx engine.Tx, q engine.Inquiry) (engine.Snapshot, error) {
+	s, err := t.inspect(ctx, tx, q)
+	if err != nil || q.Transition >= 0 || s.Found || s.ByKey != nil || len(t.def.Unique) == 0 {
+		return s, err
+	}
+	var id any
+	err = t.each(ctx, tx, &t.twin, &values{q: &q}, func(rows *sql.Rows) error { return rows.Scan(&id) })
+	if err != nil || id == nil {
+		return s, err
+	}
+	if q.ID, err = t.textOfID(id); err != nil {
+		return s, err
+	}
+	return t.inspect(ctx, tx, q)
+}
+
+func (t *table) inspect(ctx context.Context, tx engine.Tx, q engine.Inquiry) (engine.Snapshot, error) {
 	v := &values{q: &q, id: t.idValue(q.ID), entity: q.ID}
 	st := &t.inspectCreation
 	if q.Transition >= 0 {

@@ -1,6 +1,11 @@
 package persistence
 
-import "github.com/fsmgen/fsmgen/definitions/expr"
+import (
+	"slices"
+
+	"github.com/fsmgen/fsmgen/definitions"
+	"github.com/fsmgen/fsmgen/definitions/expr"
+)
 
 // readText reads the row's columns; locked appends the dialect's locking clause.
 func (t *table) readText(locked bool) statement {
@@ -48,12 +53,45 @@ func (t *table) insertText() statement {
 	return b.statement()
 }
 
-// existsText asks whether the id is taken.
+// existsText asks whether the id, or a declared unique key, is taken.
 func (t *table) existsText() statement {
 	b := &builder{d: t.d}
 	b.sql("SELECT 1 FROM ").table(t.def.Table.Name).sql(" WHERE ")
 	t.whereID(b)
+	for _, fields := range t.def.Unique {
+		b.sql(" OR ")
+		t.whereUnique(b, fields, func(v *values, field int) any { return v.create.Values[field] })
+	}
 	return b.statement()
+}
+
+// twinText finds the id of the row that holds a declared unique key.
+func (t *table) twinText() statement {
+	b := &builder{d: t.d}
+	b.sql("SELECT ").name(t.def.Table.ID.Name).sql(" FROM ").table(t.def.Table.Name).sql(" WHERE ")
+	for i, fields := range t.def.Unique {
+		if i > 0 {
+			b.sql(" OR ")
+		}
+		t.whereUnique(b, fields, func(v *values, field int) any { return v.q.Values[field] })
+	}
+	return b.statement()
+}
+
+// whereUnique compares the columns of a unique key; NULL equals nothing, as in the
+// index.
+func (t *table) whereUnique(b *builder, fields []string, value func(v *values, field int) any) {
+	for i, name := range fields {
+		if i > 0 {
+			b.sql(" AND ")
+		} else {
+			b.sql("(")
+		}
+		at := slices.IndexFunc(t.def.Fields, func(f definitions.Field) bool { return f.Name == name })
+		f := &t.def.Fields[at]
+		b.equal(t.d.Quote(f.Column), f.Type == expr.String, func(v *values) any { return bindValue(value(v, at)) })
+	}
+	b.sql(")")
 }
 
 // lastVersionText is the last version the journal holds for the id: a row that was

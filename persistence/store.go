@@ -81,6 +81,9 @@ func (s *Store) Bind(ctx context.Context, rules *engine.Rules) (engine.Table, er
 		t.entries = b.statement()
 	}
 	t.inspectCreation = t.inspectText(nil, nil)
+	if len(def.Unique) > 0 {
+		t.twin = t.twinText()
+	}
 	return t, nil
 }
 

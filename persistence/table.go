@@ -23,6 +23,7 @@ type table struct {
 	record, lastVersion, keySeen statement
 	journal                      statement
 	inspectCreation, entries     statement
+	twin                         statement // where unique keys are declared
 }
 
 // errMiss ends a unit in which nothing was to be written.
