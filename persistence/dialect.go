@@ -84,6 +84,16 @@ type ColumnSpec struct {
 	Type     expr.Type
 	Scale    int
 	Nullable bool
+	// Values are what a status column must be able to hold.
+	Values []any
+}
+
+// IDSpeller is a Dialect under which one id can be written in several ways, or whose
+// id columns cannot hold every text.
+type IDSpeller interface {
+	// SpellID gives the one spelling of id in this column, or an error that says why
+	// no row can have it.
+	SpellID(c Column, id string) (string, error)
 }
 
 // Column is a column as the database has it.
@@ -94,9 +104,13 @@ type Column struct {
 	Collation string
 	// UniqueAlone: the column is by itself a primary or unique key.
 	UniqueAlone bool
-	Length      int // of text types; 0 where unbounded
-	Precision   int
-	Scale       int
+	// Folds: the column's collation takes different bytes for equal.
+	Folds bool
+	// Labels are the only values of an enum type.
+	Labels    []string
+	Length    int // in characters, of text types; 0 where unbounded
+	Precision int // digits of decimals, bits of integers; 0 where unbounded
+	Scale     int
 }
 
 // Runner executes one unit on a connection of the store's own, where a dialect
@@ -119,11 +133,20 @@ type Execer interface {
 func columnsOf(def *definitions.Machine) []ColumnSpec {
 	out := []ColumnSpec{
 		{Use: UseID, Name: def.Table.ID.Name, Type: def.Table.ID.Type, Scale: -1},
-		{Use: UseStatus, Name: def.Table.Status.Name, Type: def.Table.Status.Type, Scale: -1},
+		{Use: UseStatus, Name: def.Table.Status.Name, Type: def.Table.Status.Type, Scale: -1, Values: valuesOf(def)},
 		{Use: UseVersion, Name: def.Table.Version, Type: expr.Int, Scale: -1},
 	}
 	for _, f := range def.Fields {
 		out = append(out, ColumnSpec{Use: UseField, Name: f.Column, Type: f.Type, Scale: f.Scale, Nullable: f.Nullable})
+	}
+	return out
+}
+
+// valuesOf lists what the status column may hold, aliases included.
+func valuesOf(def *definitions.Machine) []any {
+	var out []any
+	for _, s := range def.States {
+		out = append(append(out, s.Value), s.Aliases...)
 	}
 	return out
 }

@@ -19,6 +19,20 @@ func (s *Store) fault(err error, journal string) error {
 	return &engine.Fault{Class: s.d.Classify(err, journal), Err: err}
 }
 
+// uncommitted gives an error its class where no COMMIT was sent: whatever broke, the
+// server rolls back.
+func (s *Store) uncommitted(err error, journal string) error {
+	if err == nil || errors.Is(err, errMiss) {
+		return err
+	}
+	err = s.fault(err, journal)
+	var f *engine.Fault
+	if errors.As(err, &f) && f.Class == engine.ClassUnknown {
+		return &engine.Fault{Class: engine.ClassRetryable, Err: f.Err, Hint: f.Hint}
+	}
+	return err
+}
+
 // Classify says what an error of this store's driver means.
 func (s *Store) Classify(err error) engine.Class {
 	var f *engine.Fault

@@ -68,10 +68,12 @@ func (s *Store) Close() error {
 // Bind verifies the machine's table and journal.
 func (s *Store) Bind(ctx context.Context, rules *engine.Rules) (engine.Table, error) {
 	def := rules.Definition()
-	if err := s.verify(ctx, def); err != nil {
+	columns, err := s.verify(ctx, def)
+	if err != nil {
 		return nil, err
 	}
-	t := &table{s: s, d: s.d, f: s.d.Features(), rules: rules, def: def, plans: make([]atomic.Pointer[plan], len(def.Transitions))}
+	t := &table{s: s, d: s.d, f: s.d.Features(), rules: rules, def: def, columns: columns,
+		plans: make([]atomic.Pointer[plan], len(def.Transitions)), ones: make([]oneShapes, len(def.Transitions))}
 	t.read, t.readLocked, t.state = t.readText(false), t.readText(true), t.stateText()
 	t.exists, t.insert, t.takeLock = t.existsText(), t.insertText(), t.takeLockText()
 	if def.Journal.Enabled {
@@ -81,6 +83,12 @@ func (s *Store) Bind(ctx context.Context, rules *engine.Rules) (engine.Table, er
 		t.entries = b.statement()
 	}
 	t.inspectCreation = t.inspectText(nil, nil)
+	if t.f.OneStatement {
+		t.createOnes[0] = t.createOneText(false)
+		if def.Journal.Enabled {
+			t.createOnes[1] = t.createOneText(true)
+		}
+	}
 	if len(def.Unique) > 0 {
 		t.twin = t.twinText()
 	}
@@ -114,7 +122,7 @@ func (s *Store) Transact(ctx context.Context, fn func(ctx context.Context, tx en
 		return err
 	}
 	if err := ctx.Err(); err != nil { // past the deadline nothing may be committed
-		return err
+		return &engine.Fault{Class: engine.ClassRetryable, Err: err, Hint: "the context ended before the commit"}
 	}
 	done = true
 	if err := tx.Commit(); err != nil {
@@ -150,18 +158,26 @@ func (s *Store) conn(ctx context.Context) (*sqlx.Conn, error) {
 	return nil, s.fault(fmt.Errorf("no connection: %w", err), DefaultJournal)
 }
 
-// begin opens a transaction that no cancelled context rolls back behind our back:
-// it ends by Commit or Rollback only. A database that is locked by another process
-// is asked again until the wait is over.
+// detached is what the driver sees of a caller's context while it writes.
+func (s *Store) detached(ctx context.Context) context.Context {
+	if s.d.Features().DetachWrites {
+		return context.WithoutCancel(ctx)
+	}
+	return ctx
+}
+
+// begin opens a transaction. A database that is locked by another process is asked
+// again until the wait is over. Nothing was written yet, so whatever fails here was
+// not applied.
 func (s *Store) begin(ctx context.Context, conn *sqlx.Conn) (*sqlx.Tx, error) {
 	var tx *sqlx.Tx
 	err := Patiently(ctx, s.wait, func(err error) bool { return s.d.Classify(err, DefaultJournal) == engine.ClassRetryable }, func() error {
 		var err error
-		tx, err = conn.BeginTxx(context.WithoutCancel(ctx), &sql.TxOptions{Isolation: s.d.Isolation()})
+		tx, err = conn.BeginTxx(s.detached(ctx), &sql.TxOptions{Isolation: s.d.Isolation()})
 		return err
 	})
 	if err != nil {
-		return nil, s.fault(err, DefaultJournal)
+		return nil, s.uncommitted(err, DefaultJournal)
 	}
 	return tx, nil
 }

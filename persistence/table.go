@@ -17,6 +17,11 @@ type table struct {
 	rules *engine.Rules
 	def   *definitions.Machine
 	plans []atomic.Pointer[plan]
+	// ones and createOnes are the texts where one statement is the whole unit.
+	ones       []oneShapes
+	createOnes [2]statement
+	// columns are the table's, as the database has them.
+	columns []Column
 
 	read, readLocked, state      statement
 	exists, insert, takeLock     statement
@@ -30,7 +35,12 @@ type table struct {
 var errMiss = errors.New("the change matched nothing")
 
 // CanonicalID gives the one spelling of id.
-func (t *table) CanonicalID(id string) (string, error) { return id, nil }
+func (t *table) CanonicalID(id string) (string, error) {
+	if d, ok := t.d.(IDSpeller); ok {
+		return d.SpellID(t.columns[0], id)
+	}
+	return id, nil
+}
 
 // Apply sends the CAS, the journal row and the effect as one unit.
 func (t *table) Apply(ctx context.Context, tx engine.Tx, call *engine.Call) (engine.Change, error) {
@@ -45,6 +55,10 @@ func (t *table) Apply(ctx context.Context, tx engine.Tx, call *engine.Call) (eng
 	}
 	err := t.unit(ctx, tx, plain, keyed, effect, func(x Execer) error {
 		var err error
+		if t.f.OneStatement {
+			change, err = t.stepOne(x, p, v, tx != nil && keyed)
+			return err
+		}
 		change, err = t.step(x, p, v)
 		return err
 	})
@@ -56,14 +70,18 @@ func (t *table) Apply(ctx context.Context, tx engine.Tx, call *engine.Call) (eng
 func (t *table) unit(ctx context.Context, tx engine.Tx, plain, keyed bool, effect func(context.Context, engine.Tx) error, fn func(Execer) error) error {
 	var err error
 	switch {
+	case tx != nil && t.f.OneStatement:
+		err = t.inCallers(t.within(ctx, tx, effect != nil, effect, fn))
 	case tx != nil:
 		err = t.within(ctx, tx, keyed || effect != nil, effect, fn)
+	case t.f.OneStatement && effect == nil:
+		err = t.alone(ctx, fn)
 	case t.s.runner != nil && effect == nil:
 		err = t.s.runner.Unit(ctx, plain, fn)
 	default:
 		err = t.s.Transact(ctx, func(ctx context.Context, tx engine.Tx) error {
 			if err := fn(t.execer(ctx, tx)); err != nil || effect == nil {
-				return err
+				return t.s.uncommitted(err, t.def.Journal.Table)
 			}
 			return effect(ctx, tx)
 		})
@@ -197,6 +215,10 @@ func (t *table) Create(ctx context.Context, tx engine.Tx, c *engine.Creation) (e
 	var change engine.Change
 	err := t.unit(ctx, tx, false, true, nil, func(x Execer) error {
 		var err error
+		if t.f.OneStatement {
+			change, err = t.createOne(x, v)
+			return err
+		}
 		change, err = t.createStep(x, v)
 		return err
 	})

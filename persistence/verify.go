@@ -13,25 +13,29 @@ import (
 const classRetryable = engine.ClassRetryable
 
 // verify holds the table against the definition. Every fault is reported, each
-// with the column and the DDL that mends it.
-func (s *Store) verify(ctx context.Context, def *definitions.Machine) error {
+// with the column and the DDL that mends it. The columns come back in the order of
+// columnsOf.
+func (s *Store) verify(ctx context.Context, def *definitions.Machine) ([]Column, error) {
 	columns, err := s.columns(ctx, def.Table.Name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(columns) == 0 {
-		return fmt.Errorf("there is no table %s: call store.Migrate, or run\n%s", def.Table.Name, strings.Join(DDL(s.d, def), ";\n"))
+		return nil, fmt.Errorf("there is no table %s: call store.Migrate, or run\n%s", def.Table.Name, strings.Join(DDL(s.d, def), ";\n"))
 	}
 	var faults []error
+	var found []Column
 	for _, want := range columnsOf(def) {
-		if err := s.verifyColumn(def.Table.Name, want, columns); err != nil {
+		c, err := s.verifyColumn(def.Table.Name, want, columns)
+		if err != nil {
 			faults = append(faults, err)
 		}
+		found = append(found, c)
 	}
 	if def.Journal.Enabled {
 		faults = append(faults, s.verifyJournal(ctx, def.Journal.Table))
 	}
-	return errors.Join(faults...)
+	return found, errors.Join(faults...)
 }
 
 func (s *Store) columns(ctx context.Context, table string) ([]Column, error) {
@@ -48,14 +52,14 @@ func (s *Store) columns(ctx context.Context, table string) ([]Column, error) {
 	return columns, nil
 }
 
-func (s *Store) verifyColumn(table string, want ColumnSpec, columns []Column) error {
+func (s *Store) verifyColumn(table string, want ColumnSpec, columns []Column) (Column, error) {
 	for _, c := range columns {
 		if strings.EqualFold(c.Name, want.Name) {
-			return s.verifyFound(table, want, c)
+			return c, s.verifyFound(table, want, c)
 		}
 	}
 	line := s.d.Quote(want.Name) + " " + s.d.ColumnType(want)
-	return fmt.Errorf("table %s has no column %s: ALTER TABLE %s ADD COLUMN %s", table, want.Name, QuoteTable(s.d, table), line)
+	return Column{}, fmt.Errorf("table %s has no column %s: ALTER TABLE %s ADD COLUMN %s", table, want.Name, QuoteTable(s.d, table), line)
 }
 
 func (s *Store) verifyFound(table string, want ColumnSpec, c Column) error {

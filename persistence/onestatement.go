@@ -1,0 +1,326 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+
+	"github.com/fsmgen/fsmgen/definitions"
+	"github.com/fsmgen/fsmgen/definitions/expr"
+	"github.com/fsmgen/fsmgen/engine"
+)
+
+// The names of the parts of a one-statement unit. A table of the same name could not
+// be written to inside of it, so they are names nobody gives to a table.
+const (
+	partRow = "fsmgen_row" // the row as it was, locked; only where several sources need it
+	partCAS = "fsmgen_cas" // the row as it is now
+	partLog = "fsmgen_log" // its journal entry
+)
+
+// oneShapes are the texts of a transition that differ: with a version named, and
+// with the key looked up in the same statement.
+type oneShapes [2][2]atomic.Pointer[statement]
+
+// oneText returns the statement of a transition, built at its first use.
+func (t *table) oneText(i int, p *plan, named, keyed bool) *statement {
+	slot := &t.ones[i][index(named)][index(keyed)]
+	if st := slot.Load(); st != nil {
+		return st
+	}
+	st := t.buildOne(p, named, keyed)
+	slot.Store(&st)
+	return &st
+}
+
+func index(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// buildOne wraps the CAS of a plan so that it tells what it did and records it. The
+// CAS keeps its own condition on the updated row; what is added can only make it
+// match less. Its parameters come first, since they are numbered already.
+func (t *table) buildOne(p *plan, named, keyed bool) statement {
+	cas := &p.update
+	if named {
+		cas = &p.updateV
+	}
+	b := &builder{d: t.d, binds: slices.Clone(cas.binds)}
+	if p.single >= 0 && !t.def.Journal.Enabled {
+		b.sql(cas.text)
+		t.returning(b, p)
+		return b.statement()
+	}
+	b.sql("WITH ")
+	if p.single < 0 {
+		t.oldRow(b, p)
+		b.sql(", ")
+	}
+	b.sql(partCAS, " AS (", cas.text)
+	if p.single < 0 {
+		b.sql(" AND EXISTS (SELECT 1 FROM ", partRow, ")")
+	}
+	if keyed {
+		t.keyUnseen(b.sql(" AND "), func(v *values) any { return v.call.Key })
+	}
+	t.returning(b, p)
+	b.sql(")")
+	if t.def.Journal.Enabled {
+		t.logEdge(b, p)
+	}
+	b.sql(" SELECT c.v")
+	if p.single < 0 {
+		b.sql(", o.was")
+	}
+	if p.target < 0 {
+		b.sql(", c.became")
+	}
+	t.fromParts(b, p)
+	return b.statement()
+}
+
+// oldRow locks the row and tells its state before the update. The CAS depends on it,
+// so it runs first and sees the latest version of the row, also after a wait: what it
+// says is what the CAS then leaves.
+func (t *table) oldRow(b *builder, p *plan) {
+	b.sql(partRow, " AS (SELECT ").name(t.def.Table.Status.Name).sql(" AS was FROM ").table(t.def.Table.Name).sql(" WHERE ")
+	t.whereID(b)
+	b.sql(" AND ")
+	t.statusIn(b, p.sources)
+	b.sql(t.f.LockRead, ")")
+}
+
+// returning appends what a CAS tells: the new version, and the new state where the
+// row decides it.
+func (t *table) returning(b *builder, p *plan) {
+	b.sql(" RETURNING ").name(t.def.Table.Version).sql(" AS v")
+	if p.target < 0 {
+		b.sql(", ").name(t.def.Table.Status.Name).sql(" AS became")
+	}
+}
+
+// fromParts names the parts a row of the answer, or of the journal, is made of.
+func (t *table) fromParts(b *builder, p *plan) {
+	b.sql(" FROM ", partCAS, " AS c")
+	if p.single < 0 {
+		b.sql(" CROSS JOIN ", partRow, " AS o")
+	}
+}
+
+// keyUnseen appends the condition that the journal does not hold the key yet.
+func (t *table) keyUnseen(b *builder, key bind) {
+	b.sql("NOT EXISTS (SELECT 1 FROM ").table(t.def.Journal.Table).sql(" WHERE machine = ").param(constant(t.def.Name))
+	b.sql(" AND entity_id = ").param(func(v *values) any { return v.entity })
+	b.sql(" AND ").name("key").sql(" = ").param(key).sql(")")
+}
+
+// Positions in journalColumns of what the statement itself finds out.
+const (
+	logVersion = 2
+	logFrom    = 4
+	logTo      = 5
+)
+
+// logEdge appends the journal row of a transition.
+func (t *table) logEdge(b *builder, p *plan) {
+	t.logRow(b, func(i int) bool {
+		switch {
+		case i == logVersion:
+			b.sql("c.v")
+		case i == logFrom && p.single < 0:
+			t.stateNameOf(b, "o.was", p.sources)
+		case i == logTo && p.target < 0:
+			t.stateNameOf(b, "c.became", nil)
+		default:
+			return false
+		}
+		return true
+	})
+	t.fromParts(b, p)
+	b.sql(")")
+}
+
+// logRow appends the journal's INSERT; found writes the columns that are not bound.
+func (t *table) logRow(b *builder, found func(i int) bool) {
+	b.sql(", ", partLog, " AS (INSERT INTO ").table(t.def.Journal.Table).sql(" (").names(journalColumns).sql(") SELECT ")
+	for i, f := range t.journalBinds() {
+		if i > 0 {
+			b.sql(", ")
+		}
+		if !found(i) {
+			b.param(f)
+		}
+	}
+}
+
+// stateNameOf appends the name of the state a status stands for: rows hold values,
+// the journal names. Where each value is its name there is nothing to translate.
+func (t *table) stateNameOf(b *builder, status string, states []bool) {
+	plain := t.def.Table.Status.Type == expr.String
+	for i := range t.def.States {
+		s := &t.def.States[i]
+		if states == nil || states[i] {
+			plain = plain && s.Value == s.Name && len(s.Aliases) == 0
+		}
+	}
+	if plain {
+		b.sql("CAST(", status, " AS text)")
+		return
+	}
+	b.sql("CASE ", status)
+	for i := range t.def.States {
+		if states == nil || states[i] {
+			t.whenState(b, &t.def.States[i])
+		}
+	}
+	b.sql(" END")
+}
+
+func (t *table) whenState(b *builder, s *definitions.State) {
+	for _, raw := range append([]any{s.Value}, s.Aliases...) {
+		b.sql(" WHEN ").param(constant(raw)).sql(" THEN ").param(constant(s.Name))
+	}
+}
+
+// stepOne is the unit of one transition where one statement does it all. A call
+// inside a caller's transaction whose key somebody else may hold locks the row first
+// and looks for the key in the statement: the lock makes the statement see every
+// entry of the row, so that a duplicate ends in no row instead of an error, which
+// would cost the caller the transaction.
+func (t *table) stepOne(x Execer, p *plan, v *values, keyed bool) (engine.Change, error) {
+	if keyed {
+		state, version, found, err := t.readState(x, v)
+		if err != nil {
+			return engine.Change{}, err
+		}
+		if !found || state < 0 || !p.sources[state] || (v.call.Version != 0 && v.call.Version != version) {
+			return engine.Change{}, errMiss
+		}
+	}
+	v.edge = edge{from: p.single, to: p.target}
+	if v.call.Version != 0 {
+		v.edge.version = v.call.Version + 1
+	}
+	st := t.oneText(v.call.Transition, p, v.call.Version != 0, keyed)
+	var version, was, became any
+	dest := []any{&version}
+	if p.single < 0 {
+		dest = append(dest, &was)
+	}
+	if p.target < 0 {
+		dest = append(dest, &became)
+	}
+	found, err := x.Query(st.text, st.args(v), dest)
+	if err != nil {
+		return engine.Change{}, err
+	}
+	if !found {
+		return engine.Change{}, errMiss
+	}
+	return t.changed(p, version, was, became)
+}
+
+var errVersionType = errors.New("the version column is no integer")
+
+// changed reads the answer of a CAS that applied.
+func (t *table) changed(p *plan, version, was, became any) (engine.Change, error) {
+	c := engine.Change{OK: true, From: p.single, To: p.target}
+	var ok bool
+	if c.Version, ok = version.(int64); !ok {
+		return engine.Change{}, errVersionType
+	}
+	if p.single < 0 {
+		c.From = t.stateOf(was)
+	}
+	if p.target < 0 {
+		c.To = t.stateOf(became)
+	}
+	return c, nil
+}
+
+// createOneText inserts the row and its journal entry in one statement. An id that
+// exists, or a key that was seen, inserts nothing.
+func (t *table) createOneText(keyed bool) statement {
+	b := &builder{d: t.d}
+	b.sql("WITH ", partCAS, " AS (INSERT INTO ").table(t.def.Table.Name).sql(" (")
+	t.rowColumns(b, "")
+	b.sql(") SELECT ").param(func(v *values) any { return v.id }).sql(", ")
+	b.param(func(v *values) any { return t.def.States[v.create.State].Value }).sql(", ")
+	t.firstVersion(b)
+	for i := range t.def.Fields {
+		b.sql(", ").param(func(v *values) any { return bindValue(v.create.Values[i]) })
+	}
+	if keyed {
+		t.keyUnseen(b.sql(" WHERE "), func(v *values) any { return v.create.Key })
+	}
+	b.sql(" ON CONFLICT (").name(t.def.Table.ID.Name).sql(") DO NOTHING RETURNING ").name(t.def.Table.Version).sql(" AS v)")
+	if t.def.Journal.Enabled {
+		t.logRow(b, func(i int) bool {
+			if i == logVersion {
+				b.sql("c.v")
+			}
+			return i == logVersion
+		})
+		b.sql(" FROM ", partCAS, " AS c)")
+	}
+	b.sql(" SELECT c.v FROM ", partCAS, " AS c")
+	return b.statement()
+}
+
+// firstVersion appends the version a new row starts with: the one after the
+// journal's last for this id, so that a row created again goes on from there.
+func (t *table) firstVersion(b *builder) {
+	if !t.def.Journal.Enabled {
+		b.sql("1")
+		return
+	}
+	b.sql("COALESCE((SELECT MAX(version) FROM ").table(t.def.Journal.Table).sql(" WHERE machine = ").param(constant(t.def.Name))
+	b.sql(" AND entity_id = ").param(func(v *values) any { return v.entity }).sql("), 0) + 1")
+}
+
+// createOne is the unit of one creation where one statement does it all.
+func (t *table) createOne(x Execer, v *values) (engine.Change, error) {
+	v.edge = edge{from: -1, to: v.create.State}
+	st := &t.createOnes[index(t.def.Journal.Enabled && !v.create.KeyOwn)]
+	var version any
+	found, err := x.Query(st.text, st.args(v), []any{&version})
+	if err != nil {
+		return engine.Change{}, err
+	}
+	if !found {
+		return engine.Change{}, errMiss
+	}
+	n, ok := version.(int64)
+	if !ok {
+		return engine.Change{}, errVersionType
+	}
+	return engine.Change{OK: true, From: -1, To: v.create.State, Version: n}, nil
+}
+
+// alone runs fn on one connection without a transaction: its one statement is the
+// whole unit. The connection is pinned, since database/sql repeats a statement given
+// to the pool when its connection broke, although it may have run.
+func (t *table) alone(ctx context.Context, fn func(Execer) error) error {
+	conn, err := t.s.conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // gives the connection back
+	return fn(t.execer(ctx, conn.Conn))
+}
+
+// inCallers says what an error inside a caller's transaction means where one error
+// ends the whole transaction: a key that another transaction recorded in this very
+// moment cannot be looked up any more, the caller has to begin again.
+func (t *table) inCallers(err error) error {
+	err = t.s.fault(err, t.def.Journal.Table)
+	var f *engine.Fault
+	if errors.As(err, &f) && f.Class == engine.ClassDuplicateKey {
+		return &engine.Fault{Class: engine.ClassRetryable, Err: f.Err, Hint: "another transaction has just recorded this key"}
+	}
+	return err
+}
