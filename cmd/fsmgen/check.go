@@ -20,7 +20,7 @@ are printed and do not change the exit code. FILE may be "-" for standard input.
 		Example: `  fsmgen check order.yaml
   fsmgen check --format github definitions/*.yaml   # annotations in a pull request
   fsmgen check --format json order.yaml             # for tools`,
-		Args:              cobra.MinimumNArgs(1),
+		Args:              oneOrMore("FILE"),
 		ValidArgsFunction: completeYAML,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneOf("format", format, reportFormats); err != nil {

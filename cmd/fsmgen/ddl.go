@@ -7,11 +7,14 @@ import (
 	"strings"
 
 	"github.com/fsmgen/fsmgen/definitions"
+	"github.com/fsmgen/fsmgen/persistence/sqlite"
 	"github.com/spf13/cobra"
 )
 
 // dialects give the DDL of a machine. The text is each dialect's own.
-var dialects = map[string]func(*definitions.Machine) string{}
+var dialects = map[string]func(...*definitions.Machine) string{
+	"sqlite": sqlite.DDL,
+}
 
 func newDDL() *cobra.Command {
 	var dialect string
@@ -23,7 +26,7 @@ func newDDL() *cobra.Command {
 stdout, for a migration tool of your own. Store.Migrate runs the same statements.
 FILE may be "-" for standard input.`,
 		Example:           `  fsmgen ddl --dialect sqlite order.yaml > migrations/001_orders.sql`,
-		Args:              cobra.ExactArgs(1),
+		Args:              exactlyOne("FILE"),
 		ValidArgsFunction: completeYAML,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if dialect == "" {

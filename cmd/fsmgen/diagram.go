@@ -16,7 +16,7 @@ func newDiagram() *cobra.Command {
 diagram, or a graph for Graphviz. FILE may be "-" for standard input.`,
 		Example: `  fsmgen diagram order.yaml                              # Mermaid
   fsmgen diagram --format dot order.yaml | dot -Tsvg     # needs Graphviz`,
-		Args:              cobra.ExactArgs(1),
+		Args:              exactlyOne("FILE"),
 		ValidArgsFunction: completeYAML,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneOf("format", format, codegen.Formats()); err != nil {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"github.com/fsmgen/fsmgen/codegen"
@@ -18,7 +20,7 @@ Each file that differs is a line: missing, changed, or orphaned (generated once,
 and no longer). The exit code is 1 if there is one, so that CI can ask.`,
 		Example: `  fsmgen diff order.yaml
   fsmgen diff --out internal/order definitions/order.yaml`,
-		Args:              cobra.MinimumNArgs(1),
+		Args:              oneOrMore("FILE"),
 		ValidArgsFunction: completeYAML,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			plans, problems, err := t.plans(cmd, args)
@@ -26,11 +28,15 @@ and no longer). The exit code is 1 if there is one, so that CI can ask.`,
 				return err
 			}
 			result := finish(cmd, problems)
-			if result != nil && result != errFindings {
+			if result != nil && !errors.Is(result, errFindings) {
 				return result
 			}
 			for _, p := range plans {
-				if p.reportDrift(cmd) {
+				drifted, err := p.reportDrift(cmd.OutOrStdout())
+				if err != nil {
+					return fmt.Errorf("write drift: %w", err)
+				}
+				if drifted {
 					result = errFindings
 				}
 			}
@@ -43,14 +49,15 @@ and no longer). The exit code is 1 if there is one, so that CI can ask.`,
 
 // reportDrift writes a line for each file that differs. A file in the way is a
 // finding already.
-func (p *plan) reportDrift(cmd *cobra.Command) bool {
-	drifted := false
+func (p *plan) reportDrift(w io.Writer) (drifted bool, err error) {
 	for _, d := range p.drift {
 		if d.Kind == codegen.Foreign {
 			continue
 		}
 		drifted = true
-		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", filepath.Join(p.dir.path, d.Name), d.Kind)
+		if _, err := fmt.Fprintf(w, "%s: %s\n", filepath.Join(p.dir.path, d.Name), d.Kind); err != nil {
+			return drifted, err
+		}
 	}
-	return drifted
+	return drifted, nil
 }

@@ -21,7 +21,7 @@ findings, nothing is written at all.`,
 		Example: `  fsmgen generate order.yaml
   fsmgen generate --out internal/order --package order definitions/order.yaml
   //go:generate go tool fsmgen generate order.yaml      in a Go file beside it`,
-		Args:              cobra.MinimumNArgs(1),
+		Args:              oneOrMore("FILE"),
 		ValidArgsFunction: completeYAML,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			plans, problems, err := t.plans(cmd, args)

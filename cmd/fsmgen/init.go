@@ -22,7 +22,7 @@ func newInit() *cobra.Command {
 lets "go generate" make the Go package from it. It never overwrites a file.`,
 		Example: `  fsmgen init order
   fsmgen init order --out internal/order`,
-		Args:              cobra.ExactArgs(1),
+		Args:              exactlyOne("NAME"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return initialize(cmd, out, args[0]) },
 	}

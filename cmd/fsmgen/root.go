@@ -66,30 +66,49 @@ func newRoot() *cobra.Command {
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usagef("no verb given")
-		},
+		Args:          cobra.ArbitraryArgs,
+		RunE:          noVerb,
+
+		SuggestionsMinimumDistance: 2,
 	}
 	root.SetVersionTemplate("fsmgen {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(newInit(), newCheck(), newGenerate(), newDiff(), newDDL(), newDiagram())
-	for _, cmd := range root.Commands() {
-		positional := cmd.Args
-		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if err := positional(cmd, args); err != nil {
-				return usageError{err}
-			}
-			return nil
-		}
+	return root
+}
+
+// noVerb answers a call that names no verb, or one that does not exist.
+func noVerb(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usagef("no verb given")
 	}
-	root.Args = func(cmd *cobra.Command, args []string) error {
-		if err := cobra.NoArgs(cmd, args); err != nil {
-			return usageError{err}
+	err := fmt.Errorf("there is no verb %q", args[0])
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		err = fmt.Errorf("%w; did you mean %q?", err, near[0])
+	}
+	return usageError{err}
+}
+
+// oneOrMore and exactlyOne are the two shapes a verb's arguments can have.
+func oneOrMore(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usagef("no %s given", what)
 		}
 		return nil
 	}
-	return root
+}
+
+func exactlyOne(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch len(args) {
+		case 0:
+			return usagef("no %s given", what)
+		case 1:
+			return nil
+		}
+		return usagef("one %s at a time, got %d", what, len(args))
+	}
 }
 
 // version is the module version the binary was built from.

@@ -14,13 +14,19 @@ import (
 // there. Two runs at once do not disturb each other: each has a file of its own
 // until the rename.
 func writeFile(path string, data []byte) error {
-	if err := replace(path, data); err != nil {
-		return fmt.Errorf("write %s (the file is as it was): %w", path, err)
-	}
-	return nil
+	return replace(path, func(file *os.File) error {
+		_, err := file.Write(data)
+		return err
+	})
 }
 
-func replace(path string, data []byte) (err error) {
+// replace is writeFile with fill to write the content.
+func replace(path string, fill func(*os.File) error) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("write %s: %w; nothing was changed", path, err)
+		}
+	}()
 	dir := filepath.Dir(path)
 	// Hidden and without .go: no tool takes what a killed run leaves for code.
 	temp := filepath.Join(dir, ".fsmgen-"+rand.Text()+".tmp")
@@ -33,7 +39,7 @@ func replace(path string, data []byte) (err error) {
 			err = errors.Join(err, ignoreMissing(os.Remove(temp)))
 		}
 	}()
-	if err := fill(file, path, data); err != nil {
+	if err := errors.Join(keepMode(file, path), fill(file), file.Sync()); err != nil {
 		return errors.Join(err, file.Close())
 	}
 	if err := file.Close(); err != nil {
@@ -42,32 +48,29 @@ func replace(path string, data []byte) (err error) {
 	if err := os.Rename(temp, path); err != nil {
 		return err
 	}
-	return syncDirectory(dir)
+	syncDirectory(dir)
+	return nil
 }
 
-// fill writes and syncs the new file, with the permissions of the old one.
-func fill(file *os.File, old string, data []byte) error {
-	if info, err := os.Lstat(old); err == nil {
-		if err := file.Chmod(info.Mode().Perm()); err != nil {
-			return err
-		}
-	}
-	if _, err := file.Write(data); err != nil {
-		return err
-	}
-	return file.Sync()
-}
-
-// syncDirectory makes a rename durable. Systems that cannot sync a directory
-// order the two themselves.
-func syncDirectory(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
+// keepMode gives file the permissions of the file it will replace, if there is one.
+func keepMode(file *os.File, old string) error {
+	info, err := os.Lstat(old)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	defer d.Close()
-	_ = d.Sync()
-	return nil
+	if err != nil {
+		return err
+	}
+	return file.Chmod(info.Mode().Perm())
+}
+
+// syncDirectory makes a rename durable where the system can do that. The file is
+// whole either way, so a failure is none of the command.
+func syncDirectory(dir string) {
+	if d, err := os.Open(dir); err == nil {
+		_ = d.Sync()
+		_ = d.Close()
+	}
 }
 
 func ignoreMissing(err error) error {
