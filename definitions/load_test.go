@@ -1,8 +1,11 @@
 package definitions
 
 import (
-	"os"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/fsmgen/fsmgen/definitions/expr"
 )
 
 const orderYAML = `machine: order
@@ -39,18 +42,43 @@ transitions:
 journal: true
 `
 
-func TestSmoke(t *testing.T) {
-	m, err := Parse("order.yaml", []byte(orderYAML))
+func TestParse(t *testing.T) {
+	m, err := Parse("dir/order.yaml", []byte(orderYAML))
 	if err != nil {
 		t.Fatal(err)
 	}
-	os.Stdout.Write(m.Canonical())
-	t.Log(m.Hash(), m.Warnings)
-	m2, err := Parse("order.yaml", m.Canonical())
-	if err != nil {
-		t.Fatal(err)
+	if m.Name != "order" || m.Source != "order.yaml" || m.Package() != "order" || m.Create.Emit != "order.created" {
+		t.Errorf("%+v", m)
 	}
-	if string(m.Canonical()) != string(m2.Canonical()) || m.Hash() != m2.Hash() {
-		t.Error("differ")
+	if m.Table != (Table{"orders", Column{"id", expr.String}, Column{"status", expr.String}, "version"}) {
+		t.Errorf("Table = %+v", m.Table)
+	}
+	pending, _ := m.State("pending")
+	if pending.Timeout == nil || pending.Timeout.After != 30*time.Minute || pending.Timeout.Fire != "expire" {
+		t.Errorf("pending = %+v", pending)
+	}
+	pay, _ := m.Transition("pay")
+	if pay.Duplicates != DuplicatesAccept || pay.DuplicatesSaid || len(pay.Set) != 2 || pay.Set[0].Field != "paid_at" {
+		t.Errorf("pay = %+v", pay)
+	}
+	cancel, _ := m.Transition("cancel")
+	if reason, ok := cancel.Arg("reason"); !ok || !reason.Optional || reason.Type != expr.String {
+		t.Errorf("reason = %+v", reason)
+	}
+	currency, _ := m.Field("currency")
+	if currency.Default == nil || currency.Default.Value != "CNY" || currency.Scale != -1 || currency.Column != "currency" {
+		t.Errorf("currency = %+v", currency)
+	}
+}
+
+// TestSetNull: NULL is written null, in whatever quotes; nothing and ~ are not it.
+func TestSetNull(t *testing.T) {
+	for text, legal := range map[string]bool{
+		"null": true, `"null"`: true, "'nil'": true, "nil": true, "": false, "~": false, "Null": false, "NULL": false,
+	} {
+		_, err := Parse("x.yaml", []byte(strings.Replace(orderYAML, "paid_at: now()", "paid_at: "+text, 1)))
+		if (err == nil) != legal {
+			t.Errorf("set: {paid_at: %s}: %v", text, err)
+		}
 	}
 }

@@ -100,7 +100,8 @@ func (r *rawText) match(want rune) bool {
 	}
 	if unicode.IsSpace(want) {
 		if !unicode.IsSpace(r.text[0]) {
-			return r.style == doubleQuoted && r.escape()
+			// Written as an escape, or stepped over as indentation before.
+			return r.style != doubleQuoted || r.text[0] != '\\' || r.escape()
 		}
 		if r.next() == '\n' {
 			r.skipIndent()
