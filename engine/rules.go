@@ -14,8 +14,8 @@ import (
 // code of an older fsmgen would be wrong with this engine: run `fsmgen generate`.
 const GeneratedABI1 = true
 
-// Rules are a definition compiled to tables. They are immutable, decide without
-// I/O, and are safe for concurrent use.
+// Rules are a definition compiled to tables. They decide without
+// I/O, and are safe for concurrent use once they are bound to a table.
 type Rules struct {
 	def         *definitions.Machine
 	byName      map[string]int // state name -> index
@@ -26,6 +26,7 @@ type Rules struct {
 	allowed     [][]string // per state: the transitions that leave it
 	fields      map[string]int
 	written     []bool // per field: some transition writes it
+	limits      []expr.Limits
 }
 
 // transitionRules is one transition as tables over state indexes.
@@ -86,8 +87,10 @@ func NewRules(def *definitions.Machine) (*Rules, error) {
 			}
 		}
 	}
+	r.limits = make([]expr.Limits, len(def.Fields))
 	for i, f := range def.Fields {
 		r.fields[f.Name] = i
+		r.limits[i] = expr.ScaleOnly(f.Scale)
 	}
 	r.written = make([]bool, len(def.Fields))
 	r.transitions = make([]transitionRules, len(def.Transitions))
@@ -193,6 +196,10 @@ func (t *transitionRules) returns(next [][]int) bool {
 	return false
 }
 
+// Narrow tells what the column of a field takes of its type. Stores call it while
+// they bind a table, before the rules are used.
+func (r *Rules) Narrow(field int, l expr.Limits) { r.limits[field] = l }
+
 // Definition returns what the rules were compiled from.
 func (r *Rules) Definition() *definitions.Machine { return r.def }
 
@@ -291,7 +298,7 @@ func (m *moveRules) branch(in expr.Input) (int, error) {
 func (r *Rules) Assign(transition, move int, in expr.Input, values []any) ([]any, error) {
 	out := append([]any(nil), values...)
 	for _, a := range r.transitions[transition].moves[move].set {
-		v, err := a.value.Eval(in)
+		v, err := a.value.Assign(in, r.limits[a.field])
 		if err != nil {
 			return nil, fmt.Errorf("set %s: %w", r.def.Fields[a.field].Name, err)
 		}

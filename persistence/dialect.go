@@ -10,6 +10,7 @@ import (
 	"github.com/fsmgen/fsmgen/definitions"
 	"github.com/fsmgen/fsmgen/definitions/expr"
 	"github.com/fsmgen/fsmgen/engine"
+	"github.com/fsmgen/fsmgen/persistence/sqlexpr"
 )
 
 // Dialect is what differs between databases. It gives SQL text and facts; only a
@@ -18,6 +19,8 @@ type Dialect interface {
 	// Name is "sqlite", "postgres" or "mysql".
 	Name() string
 	Features() Features
+	// Expressions is the SQL its expressions are compiled to.
+	Expressions() sqlexpr.Dialect
 	// Quote quotes one identifier.
 	Quote(ident string) string
 	// Literal writes a string as an SQL literal, for DDL only.
@@ -58,6 +61,8 @@ type Features struct {
 	VersionByInsertID bool
 	// OneStatement: CAS and journal are one data-modifying CTE.
 	OneStatement bool
+	// SetInOrder: SET runs from left to right and reads what it has just written.
+	SetInOrder bool
 	// DetachWrites: the driver must not see a context that can be cancelled while
 	// it writes.
 	DetachWrites bool

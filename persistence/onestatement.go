@@ -45,9 +45,9 @@ func index(b bool) int {
 // CAS keeps its own condition on the updated row; what is added can only make it
 // match less. Its parameters come first, since they are numbered already.
 func (t *table) buildOne(p *plan, named, keyed bool) statement {
-	cas := &p.update
+	cas := &p.whole.any
 	if named {
-		cas = &p.updateV
+		cas = &p.whole.named
 	}
 	b := &builder{d: t.d, binds: slices.Clone(cas.binds)}
 	if p.single >= 0 && !t.def.Journal.Enabled {
@@ -76,7 +76,7 @@ func (t *table) buildOne(p *plan, named, keyed bool) statement {
 	if p.single < 0 {
 		b.sql(", o.was")
 	}
-	if p.target < 0 {
+	if p.whole.target < 0 {
 		b.sql(", c.became")
 	}
 	t.fromParts(b, p)
@@ -98,7 +98,7 @@ func (t *table) oldRow(b *builder, p *plan) {
 // row decides it.
 func (t *table) returning(b *builder, p *plan) {
 	b.sql(" RETURNING ").name(t.def.Table.Version).sql(" AS v")
-	if p.target < 0 {
+	if p.whole.target < 0 {
 		b.sql(", ").name(t.def.Table.Status.Name).sql(" AS became")
 	}
 }
@@ -133,7 +133,7 @@ func (t *table) logEdge(b *builder, p *plan) {
 			b.sql("c.v")
 		case i == logFrom && p.single < 0:
 			t.stateNameOf(b, "o.was", p.sources)
-		case i == logTo && p.target < 0:
+		case i == logTo && p.whole.target < 0:
 			t.stateNameOf(b, "c.became", nil)
 		default:
 			return false
@@ -201,7 +201,7 @@ func (t *table) stepOne(x Execer, p *plan, v *values, keyed bool) (engine.Change
 			return engine.Change{}, errMiss
 		}
 	}
-	v.edge = edge{from: p.single, to: p.target}
+	v.edge = edge{from: p.single, to: p.whole.target}
 	if v.call.Version != 0 {
 		v.edge.version = v.call.Version + 1
 	}
@@ -211,7 +211,7 @@ func (t *table) stepOne(x Execer, p *plan, v *values, keyed bool) (engine.Change
 	if p.single < 0 {
 		dest = append(dest, &was)
 	}
-	if p.target < 0 {
+	if p.whole.target < 0 {
 		dest = append(dest, &became)
 	}
 	found, err := x.Query(st.text, st.args(v), dest)
@@ -228,7 +228,7 @@ var errVersionType = errors.New("the version column is no integer")
 
 // changed reads the answer of a CAS that applied.
 func (t *table) changed(p *plan, version, was, became any) (engine.Change, error) {
-	c := engine.Change{OK: true, From: p.single, To: p.target}
+	c := engine.Change{OK: true, From: p.single, To: p.whole.target}
 	var ok bool
 	if c.Version, ok = version.(int64); !ok {
 		return engine.Change{}, errVersionType
@@ -236,7 +236,7 @@ func (t *table) changed(p *plan, version, was, became any) (engine.Change, error
 	if p.single < 0 {
 		c.From = t.stateOf(was)
 	}
-	if p.target < 0 {
+	if p.whole.target < 0 {
 		c.To = t.stateOf(became)
 	}
 	return c, nil

@@ -1,6 +1,8 @@
 package persistence
 
 import (
+	"slices"
+
 	"github.com/fsmgen/fsmgen/definitions"
 	"github.com/fsmgen/fsmgen/definitions/expr"
 	"github.com/fsmgen/fsmgen/engine"
@@ -12,12 +14,12 @@ type plan struct {
 	// sources are the states the transition leaves; single is the only one, or -1.
 	sources []bool
 	single  int
-	// target is the only target, or -1 where the row decides.
-	target int
-	// update is the CAS; updateV the same with the version named.
-	update, updateV statement
-	inspect         statement // row and journal together
-	entries         statement // the journal's part alone
+	// updates has the CAS per source state; states with the same moves share one.
+	updates []*update
+	// whole is the CAS over all sources, for dialects that do not read first.
+	whole   *update
+	inspect statement // row and journal together
+	entries statement // the journal's part alone
 }
 
 // planOf returns the statements of a transition, built at its first call.
@@ -32,29 +34,25 @@ func (t *table) planOf(i int) *plan {
 
 func (t *table) buildPlan(i int) *plan {
 	def := &t.def.Transitions[i]
-	p := &plan{def: def, sources: make([]bool, len(t.def.States)), single: -1, target: -1}
-	count, targets := 0, map[int]bool{}
-	for _, mv := range def.Moves {
-		for _, name := range mv.From {
-			s, _ := t.rules.StateIndex(name)
-			if !p.sources[s] {
-				p.sources[s], p.single = true, s
-				count++
-			}
-		}
-		for _, target := range mv.Targets {
-			s, _ := t.rules.StateIndex(target.State)
-			targets[s], p.target = true, s
+	n := len(t.def.States)
+	p := &plan{def: def, sources: make([]bool, n), single: -1, updates: make([]*update, n)}
+	count := 0
+	for s := range t.def.States {
+		if len(movesFrom(def, t.def.States[s].Name)) > 0 {
+			p.sources[s], p.single = true, s
+			count++
 		}
 	}
 	if count != 1 {
 		p.single = -1
 	}
-	if len(targets) != 1 {
-		p.target = -1
+	groups := t.groupUpdates(def, p)
+	switch {
+	case groups == 1:
+		p.whole = p.updates[slices.Index(p.sources, true)]
+	case t.f.OneStatement:
+		p.whole = t.newUpdate(def, p.sources, allMoves(def))
 	}
-	p.update = t.updateText(def, p, false)
-	p.updateV = t.updateText(def, p, true)
 	p.inspect = t.inspectText(def, p)
 	if t.def.Journal.Enabled {
 		b := &builder{d: t.d}
@@ -64,82 +62,55 @@ func (t *table) buildPlan(i int) *plan {
 	return p
 }
 
-// updateText is the CAS: the conditions stand on the updated row itself.
-func (t *table) updateText(def *definitions.Transition, p *plan, named bool) statement {
-	b := &builder{d: t.d}
-	version := t.d.Quote(t.def.Table.Version)
-	b.sql("UPDATE ").table(t.def.Table.Name).sql(" SET ").name(t.def.Table.Status.Name).sql(" = ")
-	b.param(constant(t.def.States[p.target].Value))
-	b.sql(", ", version, " = ")
-	if t.f.VersionByInsertID {
-		b.sql("LAST_INSERT_ID(", version, " + 1)")
-	} else {
-		b.sql(version, " + 1")
-	}
-	mv := &def.Moves[0]
-	for _, set := range [][]definitions.Assignment{def.Set, mv.Set} {
-		for _, a := range set {
-			f, _ := t.def.Field(a.Field)
-			b.sql(", ").name(f.Column).sql(" = ")
-			t.assignText(b, def, a.Value)
+// groupUpdates builds one update for all states that have the same moves, and says
+// how many there are.
+func (t *table) groupUpdates(def *definitions.Transition, p *plan) int {
+	groups := 0
+	for s := range t.def.States {
+		if !p.sources[s] || p.updates[s] != nil {
+			continue
+		}
+		groups++
+		moves := movesFrom(def, t.def.States[s].Name)
+		states := make([]bool, len(t.def.States))
+		for other := s; other < len(states); other++ {
+			states[other] = p.sources[other] && slices.Equal(moves, movesFrom(def, t.def.States[other].Name))
+		}
+		u := t.newUpdate(def, states, moves)
+		for other, in := range states {
+			if in {
+				p.updates[other] = u
+			}
 		}
 	}
-	b.sql(" WHERE ")
-	t.whereID(b)
-	b.sql(" AND ")
-	t.statusIn(b, p.sources)
-	if named {
-		b.sql(" AND ", version, " = ").param(func(v *values) any { return v.edge.version - 1 })
+	return groups
+}
+
+// movesFrom lists the moves that leave a state, in the order they are tried.
+func movesFrom(def *definitions.Transition, state string) []*definitions.Move {
+	var out []*definitions.Move
+	for i := range def.Moves {
+		if contains(def.Moves[i].From, state) {
+			out = append(out, &def.Moves[i])
+		}
 	}
-	return b.statement()
+	return out
+}
+
+func allMoves(def *definitions.Transition) []*definitions.Move {
+	out := make([]*definitions.Move, len(def.Moves))
+	for i := range def.Moves {
+		out[i] = &def.Moves[i]
+	}
+	return out
 }
 
 func (t *table) whereID(b *builder) {
 	b.equal(t.d.Quote(t.def.Table.ID.Name), t.def.Table.ID.Type == expr.String, func(v *values) any { return v.id })
 }
 
-// statusIn appends the comparison of the status with every value the sources may have.
-func (t *table) statusIn(b *builder, states []bool) {
-	column, isText := t.d.Quote(t.def.Table.Status.Name), t.def.Table.Status.Type == expr.String
-	var raw []any
-	for i, in := range states {
-		if in {
-			raw = append(append(raw, t.def.States[i].Value), t.def.States[i].Aliases...)
-		}
-	}
-	if len(raw) > 1 {
-		b.sql("(")
-	}
-	for i, v := range raw {
-		if i > 0 {
-			b.sql(" OR ")
-		}
-		b.equal(column, isText, constant(v))
-	}
-	if len(raw) > 1 {
-		b.sql(")")
-	}
-}
-
-// assignText appends the right-hand side of an assignment.
-func (t *table) assignText(b *builder, def *definitions.Transition, e *expr.Expr) {
-	n := e.Root
-	switch n.Op {
-	case expr.OpField:
-		f, _ := t.def.Field(n.Name)
-		b.name(f.Column)
-	case expr.OpArg:
-		for i := range def.Args {
-			if def.Args[i].Name == n.Name {
-				b.param(func(v *values) any { return bindValue(v.call.Args[i]) })
-			}
-		}
-	case expr.OpNow:
-		b.param(func(v *values) any { return v.call.Now })
-	default:
-		b.param(constant(bindValue(n.Value)))
-	}
-}
+// statusIn appends the comparison of the status with every value the states may have.
+func (t *table) statusIn(b *builder, states []bool) { b.sql(t.anyOf(states, b.placeholder)) }
 
 // rowColumns appends the row's columns with a prefix: id, status, version, fields.
 func (t *table) rowColumns(b *builder, prefix string) {

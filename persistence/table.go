@@ -7,6 +7,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/definitions"
 	"github.com/fsmgen/fsmgen/engine"
+	"github.com/fsmgen/fsmgen/persistence/sqlexpr"
 )
 
 // table runs the calls of one machine.
@@ -17,6 +18,8 @@ type table struct {
 	rules *engine.Rules
 	def   *definitions.Machine
 	plans []atomic.Pointer[plan]
+	// fields say where the fields stand, with the widths the database gives them.
+	fields []sqlexpr.Column
 	// ones and createOnes are the texts where one statement is the whole unit.
 	ones       []oneShapes
 	createOnes [2]statement
@@ -46,7 +49,7 @@ func (t *table) CanonicalID(id string) (string, error) {
 func (t *table) Apply(ctx context.Context, tx engine.Tx, call *engine.Call) (engine.Change, error) {
 	v := &values{call: call, id: t.idValue(call.ID), entity: call.ID}
 	p := t.planOf(call.Transition)
-	plain := !t.def.Journal.Enabled && call.Version != 0 && p.single >= 0 && p.target >= 0
+	plain := !t.def.Journal.Enabled && call.Version != 0 && p.single >= 0 && p.whole.target >= 0 && !p.whole.readsRow
 	keyed := call.Key != "" && !call.KeyOwn
 	var change engine.Change
 	var effect func(context.Context, engine.Tx) error
@@ -154,9 +157,15 @@ func (t *table) step(x Execer, p *plan, v *values) (engine.Change, error) {
 		}
 		from, named = state, version
 	}
-	st := &p.update
+	u := p.updates[from]
+	if u.readsRow {
+		if named, v.row = t.lockRow(x, v, from, named); v.row == nil {
+			return engine.Change{}, errMiss
+		}
+	}
+	st := &u.any
 	if named != 0 {
-		st, v.edge.version = &p.updateV, named+1
+		st, v.edge.version = &u.named, named+1
 	}
 	affected, lastID, err := x.Exec(st.text, st.args(v))
 	if err != nil {
@@ -165,7 +174,7 @@ func (t *table) step(x Execer, p *plan, v *values) (engine.Change, error) {
 	if affected == 0 {
 		return engine.Change{}, errMiss
 	}
-	v.edge.from, v.edge.to = from, p.target
+	v.edge.from, v.edge.to = from, u.target
 	if err := t.learn(x, v, named == 0, lastID); err != nil {
 		return engine.Change{}, err
 	}
@@ -175,6 +184,21 @@ func (t *table) step(x Execer, p *plan, v *values) (engine.Change, error) {
 		}
 	}
 	return engine.Change{OK: true, From: v.edge.from, To: v.edge.to, Version: v.edge.version}, nil
+}
+
+// lockRow reads the row's values under its lock, for a CAS that binds them. It gives
+// none where the row is not what the call needs.
+func (t *table) lockRow(x Execer, v *values, state int, version int64) (int64, []any) {
+	dest := t.rowDest()
+	found, err := x.Query(t.readLocked.text, t.readLocked.args(v), dest)
+	if err != nil || !found {
+		return 0, nil
+	}
+	row, found, err := t.rowState(dest)
+	if err != nil || !found || row.State != state || (version != 0 && version != row.Version) {
+		return 0, nil
+	}
+	return row.Version, row.Values
 }
 
 // mustRead reports whether the row is read before the CAS. The CAS pins what was

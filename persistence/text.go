@@ -18,6 +18,7 @@ type values struct {
 	id     any // in the id column's type
 	entity string
 	edge   edge
+	row    []any // the row's values, where the CAS binds them
 }
 
 // edge is what a step has decided before it writes.

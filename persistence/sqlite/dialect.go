@@ -14,6 +14,7 @@ import (
 	"github.com/fsmgen/fsmgen/definitions/expr"
 	"github.com/fsmgen/fsmgen/engine"
 	"github.com/fsmgen/fsmgen/persistence"
+	"github.com/fsmgen/fsmgen/persistence/sqlexpr"
 )
 
 // dialect is how SQLite reads and fails.
@@ -27,6 +28,8 @@ func (dialect) Features() persistence.Features {
 
 // Isolation: SQLite knows one level only.
 func (dialect) Isolation() sql.IsolationLevel { return sql.LevelDefault }
+
+func (dialect) Expressions() sqlexpr.Dialect { return sqlexpr.SQLite }
 
 // Quote uses backticks: a double-quoted unknown column would be a string literal.
 func (dialect) Quote(ident string) string {
