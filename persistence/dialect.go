@@ -52,6 +52,8 @@ type Features struct {
 	// ReadFirst: a unit begins by reading status and version under the write
 	// lock, unless one state and one version are named.
 	ReadFirst bool
+	// Compared is appended to a placeholder that a journal column is compared with.
+	Compared string
 	// LockRead is appended to a SELECT that must lock its row.
 	LockRead string
 	// TakeLock: inside a caller's transaction an UPDATE of no row comes first, so

@@ -177,7 +177,9 @@ func (t *table) whereRow(b *builder) {
 
 // entriesText is the union of the entries an inspection needs.
 func (t *table) entriesText(b *builder, def *definitions.Transition, p *plan) {
-	t.entryText(b, kindKey, func() { b.sql(" AND ").name("key").sql(" = ").param(func(v *values) any { return nullable(v.q.Key) }) })
+	t.entryText(b, kindKey, func() {
+		b.sql(" AND ").name("key").sql(" = ").compared(func(v *values) any { return nullable(v.q.Key) })
+	})
 	b.sql(" UNION ALL ")
 	t.entryText(b, kindCreation, func() { b.sql(" AND transition = ''") })
 	b.sql(" UNION ALL ")
@@ -186,10 +188,10 @@ func (t *table) entriesText(b *builder, def *definitions.Transition, p *plan) {
 		return
 	}
 	b.sql(" UNION ALL ")
-	t.entryText(b, kindOwn, func() { b.sql(" AND transition = ").param(constant(def.Name)) })
+	t.entryText(b, kindOwn, func() { b.sql(" AND transition = ").compared(constant(def.Name)) })
 	b.sql(" UNION ALL ")
 	t.entryText(b, kindNext, func() {
-		b.sql(" AND version = ").param(func(v *values) any {
+		b.sql(" AND version = ").compared(func(v *values) any {
 			if v.q.Version == 0 {
 				return nil
 			}
@@ -214,7 +216,7 @@ func (t *table) toStateIn(b *builder, states []bool) {
 				b.sql(", ")
 			}
 			first = false
-			b.param(constant(name))
+			b.compared(constant(name))
 		}
 	}
 	b.sql(")")
@@ -234,7 +236,7 @@ func namesInJournal(s *definitions.State) []string {
 // entryText selects the last entry of the row that fits.
 func (t *table) entryText(b *builder, kind string, and func()) {
 	b.sql("SELECT * FROM (SELECT '", kind, "' AS kind, ").names(entryColumns).sql(" FROM ").table(t.def.Journal.Table)
-	b.sql(" WHERE machine = ").param(constant(t.def.Name)).sql(" AND entity_id = ").param(func(v *values) any { return v.entity })
+	b.sql(" WHERE machine = ").compared(constant(t.def.Name)).sql(" AND entity_id = ").compared(func(v *values) any { return v.entity })
 	and()
 	b.sql(" ORDER BY version DESC LIMIT 1) AS e", kind)
 }

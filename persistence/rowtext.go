@@ -99,7 +99,7 @@ func (t *table) whereUnique(b *builder, fields []string, value func(v *values, f
 func (t *table) lastVersionText() statement {
 	b := &builder{d: t.d}
 	b.sql("SELECT COALESCE(MAX(version), 0) FROM ").table(t.def.Journal.Table)
-	b.sql(" WHERE machine = ").param(constant(t.def.Name)).sql(" AND entity_id = ").param(func(v *values) any { return v.entity })
+	b.sql(" WHERE machine = ").compared(constant(t.def.Name)).sql(" AND entity_id = ").compared(func(v *values) any { return v.entity })
 	return b.statement()
 }
 
@@ -107,8 +107,8 @@ func (t *table) lastVersionText() statement {
 func (t *table) keySeenText() statement {
 	b := &builder{d: t.d}
 	b.sql("SELECT 1 FROM ").table(t.def.Journal.Table)
-	b.sql(" WHERE machine = ").param(constant(t.def.Name)).sql(" AND entity_id = ").param(func(v *values) any { return v.entity })
-	b.sql(" AND ").name("key").sql(" = ").param(func(v *values) any { return v.create.Key })
+	b.sql(" WHERE machine = ").compared(constant(t.def.Name)).sql(" AND entity_id = ").compared(func(v *values) any { return v.entity })
+	b.sql(" AND ").name("key").sql(" = ").compared(func(v *values) any { return v.create.Key })
 	return b.statement()
 }
 
@@ -116,7 +116,7 @@ func (t *table) keySeenText() statement {
 func (t *table) journalText() statement {
 	b := &builder{d: t.d}
 	b.sql("SELECT ").names(entryColumns).sql(" FROM ").table(t.def.Journal.Table)
-	b.sql(" WHERE machine = ").param(constant(t.def.Name)).sql(" AND entity_id = ").param(func(v *values) any { return v.entity })
+	b.sql(" WHERE machine = ").compared(constant(t.def.Name)).sql(" AND entity_id = ").compared(func(v *values) any { return v.entity })
 	b.sql(" ORDER BY version")
 	return b.statement()
 }

@@ -78,6 +78,11 @@ func (b *builder) param(f bind) *builder {
 	return b
 }
 
+// compared appends a placeholder that a journal column is compared with.
+func (b *builder) compared(f bind) *builder {
+	return b.param(f).sql(b.d.Features().Compared)
+}
+
 func (b *builder) placeholder(f bind) string {
 	b.binds = append(b.binds, f)
 	return b.d.Param(len(b.binds))
