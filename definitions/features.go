@@ -7,16 +7,9 @@ package definitions
 //
 // It is a variable for the tests of this package, which check the whole format.
 var unbuilt = map[string]bool{
-	"when":        true,
-	"branches":    true,
-	"moves":       true,
-	"arithmetic":  true,
-	"identity":    true,
-	"derived-key": true,
-	"guard":       true,
-	"effect":      true,
-	"after":       true,
-	"unique":      true,
+	"guard":  true,
+	"effect": true,
+	"after":  true,
 }
 
 // feature reports the use of a part that is not built.

@@ -54,7 +54,7 @@ func (s *story) callbacks(ctx context.Context) error {
 	var failed []error
 	for range 100 {
 		wg.Go(func() {
-			res, err := s.orders.Pay(ctx, s.id, order.PayArgs{PaymentRef: "wx-1"}, engine.WithKey("wx-1"))
+			res, err := s.orders.Pay(ctx, s.id, order.PayArgs{Amount: 9900, PaymentRef: "wx-1"}, engine.WithKey("wx-1"))
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -92,11 +92,16 @@ func (s *story) late(ctx context.Context) error {
 		return err
 	}
 	fmt.Fprintf(s, "ship: %s, %s → %s\n", res.Outcome, res.From, res.To)
-	res, err = s.orders.Pay(ctx, s.id, order.PayArgs{PaymentRef: "wx-1"})
+	res, err = s.orders.Pay(ctx, s.id, order.PayArgs{Amount: 9900, PaymentRef: "wx-1"})
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(s, "pay: %s, the order stays %s at version %d\n", res.Outcome, res.State, res.Version)
+	_, err = s.orders.Pay(ctx, s.id, order.PayArgs{Amount: 9900, PaymentRef: "wx-7"})
+	if !errors.Is(err, engine.ErrMismatch) {
+		return fmt.Errorf("a second payment must not pass for a duplicate of the first, got: %w", err)
+	}
+	fmt.Fprintf(s, "a second payment is no duplicate of the first:\n  %v\n", err)
 	return nil
 }
 
@@ -106,7 +111,7 @@ func (s *story) race(ctx context.Context) error {
 	if _, err := s.orders.Create(ctx, order.NewOrder{ID: id, Amount: 500}); err != nil {
 		return err
 	}
-	if _, err := s.orders.Pay(ctx, id, order.PayArgs{PaymentRef: "wx-2"}); err != nil {
+	if _, err := s.orders.Pay(ctx, id, order.PayArgs{Amount: 500, PaymentRef: "wx-2"}); err != nil {
 		return err
 	}
 	var ship, cancel error

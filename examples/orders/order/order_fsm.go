@@ -7,7 +7,7 @@
 //
 // Create puts a row into pending. The transitions:
 //
-//	pay: pending → paid
+//	pay: pending → paid, if amount == args.amount
 //	cancel: pending or paid → cancelled
 //	expire: pending → expired
 //	ship: paid → shipped
@@ -25,7 +25,7 @@
 //	    state "expired" as s5
 //	    state "refunded" as s6
 //	    [*] --> s0
-//	    s0 --> s1: pay
+//	    s0 --> s1: pay [amount == args.amount]
 //	    s0 --> s4: cancel
 //	    s1 --> s4: cancel
 //	    s0 --> s5: expire
@@ -239,7 +239,7 @@ type Transition string
 
 // The transitions, along the life cycle.
 const (
-	// TransitionPay is "pay": pending → paid.
+	// TransitionPay is "pay": pending → paid, if amount == args.amount.
 	TransitionPay Transition = "pay"
 	// TransitionCancel is "cancel": pending or paid → cancelled.
 	TransitionCancel Transition = "cancel"
@@ -283,23 +283,12 @@ type Order struct {
 func (o *Order) read(values []any) {
 	o.Amount, _ = values[0].(int64)
 	o.Currency, _ = values[1].(string)
-	if v, ok := values[2].(time.Time); ok {
-		o.PaidAt = &v
-	}
-	if v, ok := values[3].(string); ok {
-		o.PaymentRef = &v
-	}
+	o.PaidAt = fsmPointer[time.Time](values[2])
+	o.PaymentRef = fsmPointer[string](values[3])
 }
 
 func (o *Order) values() []any {
-	v := []any{o.Amount, o.Currency, nil, nil}
-	if o.PaidAt != nil {
-		v[2] = *o.PaidAt
-	}
-	if o.PaymentRef != nil {
-		v[3] = *o.PaymentRef
-	}
-	return v
+	return []any{o.Amount, o.Currency, fsmOrNil(o.PaidAt), fsmOrNil(o.PaymentRef)}
 }
 
 // NewOrder is a row to create in state pending.
@@ -318,26 +307,17 @@ type NewOrder struct {
 }
 
 func (n *NewOrder) values() []any {
-	v := []any{n.Amount, nil, nil, nil}
-	if n.Currency != nil {
-		v[1] = *n.Currency
-	}
-	if n.PaidAt != nil {
-		v[2] = *n.PaidAt
-	}
-	if n.PaymentRef != nil {
-		v[3] = *n.PaymentRef
-	}
-	return v
+	return []any{n.Amount, fsmOrNil(n.Currency), fsmOrNil(n.PaidAt), fsmOrNil(n.PaymentRef)}
 }
 
 // PayArgs are the arguments of [Machine.Pay].
 type PayArgs struct {
+	Amount     int64
 	PaymentRef string
 }
 
 func (a *PayArgs) values() []any {
-	return []any{a.PaymentRef}
+	return []any{a.Amount, a.PaymentRef}
 }
 
 // CancelArgs are the arguments of [Machine.Cancel].
@@ -347,11 +327,7 @@ type CancelArgs struct {
 }
 
 func (a *CancelArgs) values() []any {
-	v := []any{nil}
-	if a.Reason != nil {
-		v[0] = *a.Reason
-	}
-	return v
+	return []any{fsmOrNil(a.Reason)}
 }
 
 // Result is the answer to a call that succeeded. It stays what it was.
@@ -443,12 +419,14 @@ func (m *Machine) result(r engine.Result, err error) (Result, error) {
 	}, nil
 }
 
-// Pay fires "pay": pending → paid.
+// Pay fires "pay": pending → paid, if amount == args.amount.
 //
 // The payment provider confirmed the charge.
 //
-// Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
-// every call, see [Machine].
+// Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat;
+// [engine.ErrRejected] where the condition does not hold or an operation overflows;
+// [engine.ErrMismatch] where it was done with another payment_ref; and those of every call,
+// see [Machine].
 func (m *Machine) Pay(ctx context.Context, id string, args PayArgs, opts ...engine.CallOption) (Result, error) {
 	return m.result(m.fsm.FireValues(ctx, "pay", id, args.values(), opts...))
 }
@@ -456,9 +434,6 @@ func (m *Machine) Pay(ctx context.Context, id string, args PayArgs, opts ...engi
 // CanPay returns nil, or the error that firing pay would give if the row were o.
 // It reads nothing but its arguments.
 func CanPay(o Order, args PayArgs) error {
-	if o.Status.Can(TransitionPay) {
-		return nil
-	}
 	return fsmRules().Can("pay", o.ID, string(o.Status), o.Version, o.values(), args.values())
 }
 
@@ -557,9 +532,25 @@ func CanComplete(o Order) error {
 	return fsmRules().Can("complete", o.ID, string(o.Status), o.Version, o.values(), nil)
 }
 
+// fsmOrNil is what p points to, or nil.
+func fsmOrNil[T any](p *T) any {
+	if p == nil {
+		return nil
+	}
+	return *p
+}
+
+// fsmPointer points to the T in v, or is nil where there is none.
+func fsmPointer[T any](v any) *T {
+	if t, ok := v.(T); ok {
+		return &t
+	}
+	return nil
+}
+
 // DefinitionHash identifies the definition by its meaning: formatting, comments
 // and the order of keys are not in it.
-const DefinitionHash = "3ce8c3275652b8c1d2009e05e3728e2b66ef35c957d6e2c910028b2ef41ac344"
+const DefinitionHash = "77ba6e798bfe1749326d96789adb0571ed30b9fb319e5f67b7e3bc957911cc9e"
 
 var fsmDefinition = sync.OnceValues(func() (*definitions.Machine, error) {
 	def, err := definitions.Parse("order.yaml", []byte(fsmCanonical))
@@ -623,7 +614,7 @@ const fsmCanonical = `{
     "open": ["pending", "paid"]
   },
   "transitions": {
-    "pay": {"doc": "The payment provider confirmed the charge.", "from": "pending", "to": "paid", "args": {"payment_ref": "string"}, "set": {"paid_at": "now()", "payment_ref": "args.payment_ref"}, "emit": "order.paid"},
+    "pay": {"doc": "The payment provider confirmed the charge.", "from": "pending", "to": "paid", "args": {"amount": "int", "payment_ref": "string"}, "when": "amount == args.amount", "set": {"paid_at": "now()", "payment_ref": "args.payment_ref"}, "identity": ["payment_ref"], "emit": "order.paid"},
     "cancel": {"doc": "The customer, or the shop, gave up the order before it was shipped.", "from": ["pending", "paid"], "to": "cancelled", "args": {"reason": "string?"}},
     "expire": {"doc": "Nobody paid in time.", "from": "pending", "to": "expired"},
     "ship": {"doc": "The parcel left the warehouse.", "from": "paid", "to": "shipped", "emit": "order.shipped"},
