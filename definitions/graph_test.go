@@ -130,4 +130,12 @@ func TestOrder(t *testing.T) {
 	if got := strings.Join(names, " "); got != "y z x u w v" {
 		t.Errorf("transitions in the order %s", got)
 	}
+	buildEverything(t)
+	all := mustParse(t, []byte(strings.Replace(mustRead(t, "testdata/AllForms/input.yaml"), "early: [draft, imported]", "early: [imported, draft]", 1)))
+	if got := strings.Join(all.Groups[0].States, " "); got != "draft imported" {
+		t.Errorf("group early = %s", got)
+	}
+	if !slices.IsSortedFunc(all.Fields, func(a, b Field) int { return strings.Compare(a.Name, b.Name) }) {
+		t.Errorf("fields = %v", all.Fields)
+	}
 }

@@ -99,14 +99,13 @@ func (r *rawText) match(want rune) bool {
 		return false
 	}
 	if unicode.IsSpace(want) {
-		if !unicode.IsSpace(r.text[0]) {
-			// Written as an escape, or stepped over as indentation before.
-			return r.style != doubleQuoted || r.text[0] != '\\' || r.escape()
+		switch {
+		case unicode.IsSpace(r.text[0]):
+			r.next()
+		case r.style == doubleQuoted && r.text[0] == '\\':
+			return r.escape()
 		}
-		if r.next() == '\n' {
-			r.skipIndent()
-		}
-		return true
+		return true // stepped over with the space before
 	}
 	r.skipSpace()
 	switch {
@@ -118,13 +117,6 @@ func (r *rawText) match(want rune) bool {
 		return r.escape()
 	}
 	return r.next() == want
-}
-
-// skipIndent steps to the first character of the next line.
-func (r *rawText) skipIndent() {
-	for len(r.text) > 0 && r.text[0] == ' ' {
-		r.next()
-	}
 }
 
 // escape steps over one escape of a double-quoted text.

@@ -286,6 +286,30 @@ func TestLargeMachine(t *testing.T) {
 	t.Log("canonical and back", time.Since(begin))
 }
 
+// TestManyMistakes: looking for what was meant does not take longer than reading.
+func TestManyMistakes(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("machine: m\ntable: {name: t}\ninitial: state_number_0\nstates:\n")
+	for i := range 5000 {
+		fmt.Fprintf(&b, "  state_number_%d:\n", i)
+	}
+	b.WriteString("transitions:\n")
+	for i := range 5000 {
+		fmt.Fprintf(&b, "  t%d: {from: stote_number_%d, to: stite_number_%d}\n", i, i, i)
+	}
+	begin := time.Now()
+	_, err := Parse("m.yaml", []byte(b.String()))
+	if took := time.Since(begin); err == nil || took > 2*time.Second {
+		t.Errorf("took %v", took)
+	}
+}
+
+// TestFindingsOnce: a fault that two aliases lead to is one finding.
+func TestFindingsOnce(t *testing.T) {
+	text := strings.Replace(small, "  go: {from: a, to: b}", "  go: &go {from: a, to: b, emit: ''}\n  again: *go\n  third: *go", 1)
+	check(t, []byte(text), "6:34 empty-text")
+}
+
 func TestTooManyEdges(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("machine: large\ntable: {name: t}\ninitial: s0\nstates:\n")
