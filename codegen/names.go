@@ -52,7 +52,7 @@ func (s scope) declare(goName, what string) {
 // fixedNames are the package-level identifiers that every generated package has.
 var fixedNames = []string{
 	"State", "States", "ParseState", "Transition", "Transitions", "Group", "Result", "Handle",
-	"Machine", "New", "Definition", "DefinitionHash",
+	"Machine", "New", "Definition", "DefinitionHash", "FSM", "Hooks", "HookEvent",
 }
 
 // fixedMethods are the methods of Machine that are no transitions.

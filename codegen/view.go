@@ -43,8 +43,17 @@ type fileView struct {
 	Fields []fieldView
 	// Elements of the slices that hand a row to the engine.
 	NewValues, RowValues string
-	HasNullable          bool // a field is nullable
+	HasPointer           bool // the engine's nil becomes a pointer
 	HasOptional          bool // a field or an arg may be nil
+
+	Handles      []handleView
+	FirstHandle  string // the type of the first, as an example
+	HasTyped     bool   // a transition leads from a state to one other
+	HasBranching bool   // a transition leads from a state to several
+
+	Hooks       []hookView
+	HookArgs    string // the types of their args
+	HasHookArgs bool
 
 	Transitions []transitionView
 
@@ -53,14 +62,15 @@ type fileView struct {
 }
 
 type fieldView struct {
-	Index    int
-	Name     string
-	Doc      string
-	NewDoc   string
-	Type     string
-	RowType  string
-	NewType  string
-	Nullable bool
+	Index     int
+	Name      string
+	Doc       string
+	NewDoc    string
+	Type      string
+	RowType   string
+	NewType   string
+	Nullable  bool
+	FromValue string // reads a nullable field of the engine's row
 }
 
 func newFileView(m *definitions.Machine, opts Options) (*fileView, error) {
@@ -89,6 +99,8 @@ func newFileView(m *definitions.Machine, opts Options) (*fileView, error) {
 		v.HasAfter = v.HasAfter || m.Transitions[i].After != ""
 		v.HasOptional = v.HasOptional || t.hasOptional
 	}
+	v.addHandles(m)
+	v.addHooks(m)
 	v.addDocs(m)
 	return v, nil
 }
@@ -99,7 +111,7 @@ func (v *fileView) addFields(m *definitions.Machine) {
 		fv := fieldView{Index: i, Name: definitions.GoName(f.Name), Type: goTypes[f.Type], Nullable: f.Nullable}
 		fv.RowType, fv.NewType = fv.Type, fv.Type
 		if f.Nullable {
-			fv.RowType = "*" + fv.Type
+			fv.RowType, fv.FromValue = "*"+fv.Type, fmt.Sprintf("fsmPointer[%s](e.Values[%d])", fv.Type, i)
 		}
 		optional := f.Nullable || f.Default != nil
 		if optional {
@@ -110,7 +122,7 @@ func (v *fileView) addFields(m *definitions.Machine) {
 		fv.NewDoc = optionalComment(paragraphs(doc, unsetMeans(f)))
 		row = append(row, value("o."+fv.Name, f.Nullable))
 		given = append(given, value("n."+fv.Name, optional))
-		v.HasNullable, v.HasOptional = v.HasNullable || f.Nullable, v.HasOptional || optional
+		v.HasPointer, v.HasOptional = v.HasPointer || f.Nullable, v.HasOptional || optional
 		v.Fields = append(v.Fields, fv)
 	}
 	v.RowValues, v.NewValues = elements(row), elements(given)

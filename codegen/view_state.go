@@ -9,6 +9,7 @@ import (
 
 type stateView struct {
 	Const      string
+	Handle     string
 	Doc        string
 	Quoted     string // the name
 	ParseCases string // the name and the aliases that are text
@@ -52,6 +53,7 @@ func (v *fileView) addStates(m *definitions.Machine) {
 	for i := range m.States {
 		s := &m.States[i]
 		sv := newStateView(s)
+		sv.Handle = v.handle(s.Name)
 		v.States = append(v.States, sv)
 		if s.Final {
 			v.Finals = append(v.Finals, sv.Const)

@@ -21,6 +21,8 @@ type transitionView struct {
 	ArgsType  string
 	ArgValues string // elements of the slice that hands the args to the engine
 
+	Hooked bool // a transition with Go code
+
 	hasOptional bool
 
 	Can         string // name of the pure check
@@ -32,9 +34,10 @@ type transitionView struct {
 }
 
 type argView struct {
-	Name   string
-	Doc    string
-	GoType string
+	Name      string
+	Doc       string
+	GoType    string
+	FromValue string // reads the arg from the engine's values
 }
 
 func newTransitionView(v *fileView, m *definitions.Machine, t *definitions.Transition) transitionView {
@@ -47,6 +50,7 @@ func newTransitionView(v *fileView, m *definitions.Machine, t *definitions.Trans
 	if v.IntID {
 		tv.RowID = "strconv.FormatInt(o.ID, 10)"
 	}
+	tv.Hooked = t.HasCode()
 	tv.addArgs(t)
 	if len(m.Fields) > 0 {
 		tv.RowValues = "o.values()"
@@ -61,10 +65,12 @@ func (tv *transitionView) addArgs(t *definitions.Transition) {
 	}
 	tv.ArgsType, tv.CallArgs = tv.Method+"Args", "args.values()"
 	var values []string
-	for _, a := range t.Args {
+	for i, a := range t.Args {
 		av := argView{Name: definitions.GoName(a.Name), GoType: goTypes[a.Type]}
+		av.FromValue = fmt.Sprintf("fsmValue[%s](e.Args[%d])", av.GoType, i)
 		var notes []string
 		if a.Optional {
+			av.FromValue = fmt.Sprintf("fsmPointer[%s](e.Args[%d])", av.GoType, i)
 			av.GoType = "*" + av.GoType
 			notes = append(notes, "Optional.")
 		}

@@ -165,6 +165,12 @@ type Lamp struct {
 	Version int64
 }
 
+// fsmRow gives a row of the engine its types.
+func fsmRow(e engine.Entity) Lamp {
+	o := Lamp{ID: e.ID, Status: State(e.State), Version: e.Version}
+	return o
+}
+
 // NewLamp is a row to create in state dark.
 type NewLamp struct {
 	ID string
@@ -224,7 +230,7 @@ func (m *Machine) In(tx engine.Tx) *Machine { return &Machine{m.fsm.In(tx)} }
 // A row that is already there with the same values is AlreadyReached. Errors:
 // [engine.ErrMismatch] where it has others; and those of every call, see [Machine].
 func (m *Machine) Create(ctx context.Context, n NewLamp, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.CreateValues(ctx, n.ID, "", nil, opts...))
+	return fsmCall(m.fsm.CreateValues(ctx, n.ID, "", nil, opts...))
 }
 
 // Get reads the row called id.
@@ -233,8 +239,7 @@ func (m *Machine) Get(ctx context.Context, id string) (Lamp, error) {
 	if err != nil {
 		return Lamp{}, err
 	}
-	o := Lamp{ID: e.ID, Status: State(e.State), Version: e.Version}
-	return o, nil
+	return fsmRow(e), nil
 }
 
 // Journal returns what was applied to the row called id, in version order.
@@ -247,14 +252,19 @@ func (m *Machine) Can(ctx context.Context, id string, t Transition, args engine.
 	return m.fsm.Can(ctx, id, string(t), args)
 }
 
-func (m *Machine) result(r engine.Result, err error) (Result, error) {
+// fsmCall gives the answer of the engine its types.
+func fsmCall(r engine.Result, err error) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	return fsmResult(r), nil
+}
+
+func fsmResult(r engine.Result) Result {
 	return Result{
 		ID: r.ID, From: State(r.From), To: State(r.To), State: State(r.State), Version: r.Version,
 		Outcome: r.Outcome, Key: r.Key, First: r.First,
-	}, nil
+	}
 }
 
 // Light fires "light": dark → lit.
@@ -262,7 +272,7 @@ func (m *Machine) result(r engine.Result, err error) (Result, error) {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Light(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "light", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "light", id, nil, opts...))
 }
 
 // CanLight returns nil, or the error that firing light would give if the row were o.
@@ -272,6 +282,118 @@ func CanLight(o Lamp) error {
 		return nil
 	}
 	return fsmRules().Can("light", o.ID, string(o.Status), o.Version, nil, nil)
+}
+
+// Handle is a row in a state, at a version: one type per state, with only the
+// transitions that leave it. Its calls apply to this version alone: lost to another
+// transition they are [engine.ErrConflict], lost to the same one AlreadyReached. A
+// handle never changes; a call that succeeds returns the next one.
+//
+// To see which one it is, switch on its type, Lamp and the state: [LampDark], ….
+//
+//sumtype:decl
+type Handle interface {
+	// Get returns the row at the version of the handle. Load has read it; behind a
+	// transition it is read now, and [engine.ErrConflict] says that it has moved on.
+	Get(ctx context.Context) (Lamp, error)
+	// Load returns the handle of the state that the row is in now.
+	Load(ctx context.Context) (Handle, error)
+	// Result returns the result that led to the handle. That of Machine.Load has
+	// nothing but ID, State and Version.
+	Result() Result
+
+	sealed()
+}
+
+// Load reads the row called id and returns the handle of its state.
+func (m *Machine) Load(ctx context.Context, id string) (Handle, error) {
+	o, err := m.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	h := fsmHandle{m: m, row: o, read: true, res: Result{ID: o.ID, State: o.Status, Version: o.Version}}
+	return h.in(o.Status), nil
+}
+
+// fsmHandle is what all handles are made of.
+type fsmHandle struct {
+	m    *Machine
+	row  Lamp
+	read bool // all of row is known, not only ID, Status and Version
+	res  Result
+}
+
+func (fsmHandle) sealed() {}
+
+// Result returns the result that led to the handle.
+func (h fsmHandle) Result() Result { return h.res }
+
+// Load returns the handle of the state that the row is in now.
+func (h fsmHandle) Load(ctx context.Context) (Handle, error) { return h.m.Load(ctx, h.row.ID) }
+
+// Get returns the row at the version of the handle.
+func (h fsmHandle) Get(ctx context.Context) (Lamp, error) {
+	if h.read {
+		return h.row, nil
+	}
+	o, err := h.m.Get(ctx, h.row.ID)
+	if err == nil && o.Version != h.row.Version {
+		return Lamp{}, fmt.Errorf("lamp: row %v: %w: the handle is of version %d, the row is %s at version %d", o.ID, engine.ErrConflict, h.row.Version, o.Status, o.Version)
+	}
+	return o, err
+}
+
+// in gives the handle the type of its state.
+func (h fsmHandle) in(s State) Handle {
+	switch s {
+	case StateDark:
+		return LampDark{h}
+	case StateLit:
+		return LampLit{h}
+	}
+	return nil // [Machine.Get] has refused every other
+}
+
+// to is the handle behind a transition that can only lead to s. A duplicate may find
+// that the row has left s again: then it is the handle of the version that was in s.
+func (h fsmHandle) to(s State, r Result, err error) (fsmHandle, error) {
+	if err != nil {
+		return fsmHandle{}, err
+	}
+	version := r.Version
+	if r.State != s {
+		if r.First == nil || State(r.First.To) != s {
+			return fsmHandle{}, fmt.Errorf("lamp: row %v: %w: an earlier request led elsewhere than to %s, the row is %s at version %d", r.ID, engine.ErrConflict, s, r.State, r.Version)
+		}
+		version = r.First.Version
+	}
+	return fsmHandle{m: h.m, row: Lamp{ID: r.ID, Status: s, Version: version}, res: r}, nil
+}
+
+// LampDark is a row in state dark.
+type LampDark struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h LampDark) In(tx engine.Tx) LampDark {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Light is [Machine.Light] at the version of the handle: dark → lit.
+func (h LampDark) Light(ctx context.Context, opts ...engine.CallOption) (LampLit, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Light(ctx, h.row.ID, opts...)
+	next, err := h.to(StateLit, r, err)
+	return LampLit{next}, err
+}
+
+// LampLit is a row in state lit.
+type LampLit struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h LampLit) In(tx engine.Tx) LampLit {
+	h.m = h.m.In(tx)
+	return h
 }
 
 // DefinitionHash identifies the definition by its meaning: formatting, comments
@@ -306,6 +428,10 @@ func Definition() *definitions.Machine {
 	}
 	return def
 }
+
+// FSM returns the definition as an in-memory machine of looplab/fsm, standing in s,
+// for code that speaks it. It knows nothing of rows.
+func FSM(s State) (*engine.FSM, error) { return engine.NewFSM(Definition(), string(s)) }
 
 // fsmCanonical is the definition in canonical form.
 const fsmCanonical = `{

@@ -191,30 +191,33 @@ type Sample struct {
 	NTime    *time.Time
 }
 
-func (o *Sample) read(values []any) {
-	o.DBool, _ = values[0].(bool)
-	o.DDecimal, _ = values[1].(decimal.Decimal)
-	o.DFloat, _ = values[2].(float64)
-	o.DInt, _ = values[3].(int64)
-	o.DString, _ = values[4].(string)
-	o.DTime, _ = values[5].(time.Time)
-	o.DnString = fsmPointer[string](values[6])
-	o.FBool, _ = values[7].(bool)
-	o.FBytes, _ = values[8].([]byte)
-	o.FDecimal, _ = values[9].(decimal.Decimal)
-	o.FFloat, _ = values[10].(float64)
-	o.FInt, _ = values[11].(int64)
-	o.FJSON, _ = values[12].(json.RawMessage)
-	o.FString, _ = values[13].(string)
-	o.FTime, _ = values[14].(time.Time)
-	o.NBool = fsmPointer[bool](values[15])
-	o.NBytes = fsmPointer[[]byte](values[16])
-	o.NDecimal = fsmPointer[decimal.Decimal](values[17])
-	o.NFloat = fsmPointer[float64](values[18])
-	o.NInt = fsmPointer[int64](values[19])
-	o.NJSON = fsmPointer[json.RawMessage](values[20])
-	o.NString = fsmPointer[string](values[21])
-	o.NTime = fsmPointer[time.Time](values[22])
+// fsmRow gives a row of the engine its types.
+func fsmRow(e engine.Entity) Sample {
+	o := Sample{ID: e.ID, Status: State(e.State), Version: e.Version}
+	o.DBool, _ = e.Values[0].(bool)
+	o.DDecimal, _ = e.Values[1].(decimal.Decimal)
+	o.DFloat, _ = e.Values[2].(float64)
+	o.DInt, _ = e.Values[3].(int64)
+	o.DString, _ = e.Values[4].(string)
+	o.DTime, _ = e.Values[5].(time.Time)
+	o.DnString = fsmPointer[string](e.Values[6])
+	o.FBool, _ = e.Values[7].(bool)
+	o.FBytes, _ = e.Values[8].([]byte)
+	o.FDecimal, _ = e.Values[9].(decimal.Decimal)
+	o.FFloat, _ = e.Values[10].(float64)
+	o.FInt, _ = e.Values[11].(int64)
+	o.FJSON, _ = e.Values[12].(json.RawMessage)
+	o.FString, _ = e.Values[13].(string)
+	o.FTime, _ = e.Values[14].(time.Time)
+	o.NBool = fsmPointer[bool](e.Values[15])
+	o.NBytes = fsmPointer[[]byte](e.Values[16])
+	o.NDecimal = fsmPointer[decimal.Decimal](e.Values[17])
+	o.NFloat = fsmPointer[float64](e.Values[18])
+	o.NInt = fsmPointer[int64](e.Values[19])
+	o.NJSON = fsmPointer[json.RawMessage](e.Values[20])
+	o.NString = fsmPointer[string](e.Values[21])
+	o.NTime = fsmPointer[time.Time](e.Values[22])
+	return o
 }
 
 func (o *Sample) values() []any {
@@ -420,7 +423,7 @@ func (m *Machine) In(tx engine.Tx) *Machine { return &Machine{m.fsm.In(tx)} }
 // A row that is already there with the same values is AlreadyReached. Errors:
 // [engine.ErrMismatch] where it has others; and those of every call, see [Machine].
 func (m *Machine) Create(ctx context.Context, n NewSample, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.CreateValues(ctx, n.ID, "", n.values(), opts...))
+	return fsmCall(m.fsm.CreateValues(ctx, n.ID, "", n.values(), opts...))
 }
 
 // Get reads the row called id.
@@ -429,9 +432,7 @@ func (m *Machine) Get(ctx context.Context, id string) (Sample, error) {
 	if err != nil {
 		return Sample{}, err
 	}
-	o := Sample{ID: e.ID, Status: State(e.State), Version: e.Version}
-	o.read(e.Values)
-	return o, nil
+	return fsmRow(e), nil
 }
 
 // Journal returns what was applied to the row called id, in version order.
@@ -444,14 +445,19 @@ func (m *Machine) Can(ctx context.Context, id string, t Transition, args engine.
 	return m.fsm.Can(ctx, id, string(t), args)
 }
 
-func (m *Machine) result(r engine.Result, err error) (Result, error) {
+// fsmCall gives the answer of the engine its types.
+func fsmCall(r engine.Result, err error) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	return fsmResult(r), nil
+}
+
+func fsmResult(r engine.Result) Result {
 	return Result{
 		ID: r.ID, From: State(r.From), To: State(r.To), State: State(r.State), Version: r.Version,
 		Outcome: r.Outcome, Key: r.Key, First: r.First,
-	}, nil
+	}
 }
 
 // Finish fires "finish": raw → done.
@@ -459,7 +465,7 @@ func (m *Machine) result(r engine.Result, err error) (Result, error) {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Finish(ctx context.Context, id string, args FinishArgs, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "finish", id, args.values(), opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "finish", id, args.values(), opts...))
 }
 
 // CanFinish returns nil, or the error that firing finish would give if the row were o.
@@ -469,6 +475,118 @@ func CanFinish(o Sample, args FinishArgs) error {
 		return nil
 	}
 	return fsmRules().Can("finish", o.ID, string(o.Status), o.Version, o.values(), args.values())
+}
+
+// Handle is a row in a state, at a version: one type per state, with only the
+// transitions that leave it. Its calls apply to this version alone: lost to another
+// transition they are [engine.ErrConflict], lost to the same one AlreadyReached. A
+// handle never changes; a call that succeeds returns the next one.
+//
+// To see which one it is, switch on its type, Sample and the state: [SampleRaw], ….
+//
+//sumtype:decl
+type Handle interface {
+	// Get returns the row at the version of the handle. Load has read it; behind a
+	// transition it is read now, and [engine.ErrConflict] says that it has moved on.
+	Get(ctx context.Context) (Sample, error)
+	// Load returns the handle of the state that the row is in now.
+	Load(ctx context.Context) (Handle, error)
+	// Result returns the result that led to the handle. That of Machine.Load has
+	// nothing but ID, State and Version.
+	Result() Result
+
+	sealed()
+}
+
+// Load reads the row called id and returns the handle of its state.
+func (m *Machine) Load(ctx context.Context, id string) (Handle, error) {
+	o, err := m.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	h := fsmHandle{m: m, row: o, read: true, res: Result{ID: o.ID, State: o.Status, Version: o.Version}}
+	return h.in(o.Status), nil
+}
+
+// fsmHandle is what all handles are made of.
+type fsmHandle struct {
+	m    *Machine
+	row  Sample
+	read bool // all of row is known, not only ID, Status and Version
+	res  Result
+}
+
+func (fsmHandle) sealed() {}
+
+// Result returns the result that led to the handle.
+func (h fsmHandle) Result() Result { return h.res }
+
+// Load returns the handle of the state that the row is in now.
+func (h fsmHandle) Load(ctx context.Context) (Handle, error) { return h.m.Load(ctx, h.row.ID) }
+
+// Get returns the row at the version of the handle.
+func (h fsmHandle) Get(ctx context.Context) (Sample, error) {
+	if h.read {
+		return h.row, nil
+	}
+	o, err := h.m.Get(ctx, h.row.ID)
+	if err == nil && o.Version != h.row.Version {
+		return Sample{}, fmt.Errorf("sample: row %v: %w: the handle is of version %d, the row is %s at version %d", o.ID, engine.ErrConflict, h.row.Version, o.Status, o.Version)
+	}
+	return o, err
+}
+
+// in gives the handle the type of its state.
+func (h fsmHandle) in(s State) Handle {
+	switch s {
+	case StateRaw:
+		return SampleRaw{h}
+	case StateDone:
+		return SampleDone{h}
+	}
+	return nil // [Machine.Get] has refused every other
+}
+
+// to is the handle behind a transition that can only lead to s. A duplicate may find
+// that the row has left s again: then it is the handle of the version that was in s.
+func (h fsmHandle) to(s State, r Result, err error) (fsmHandle, error) {
+	if err != nil {
+		return fsmHandle{}, err
+	}
+	version := r.Version
+	if r.State != s {
+		if r.First == nil || State(r.First.To) != s {
+			return fsmHandle{}, fmt.Errorf("sample: row %v: %w: an earlier request led elsewhere than to %s, the row is %s at version %d", r.ID, engine.ErrConflict, s, r.State, r.Version)
+		}
+		version = r.First.Version
+	}
+	return fsmHandle{m: h.m, row: Sample{ID: r.ID, Status: s, Version: version}, res: r}, nil
+}
+
+// SampleRaw is a row in state raw.
+type SampleRaw struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h SampleRaw) In(tx engine.Tx) SampleRaw {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Finish is [Machine.Finish] at the version of the handle: raw → done.
+func (h SampleRaw) Finish(ctx context.Context, args FinishArgs, opts ...engine.CallOption) (SampleDone, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Finish(ctx, h.row.ID, args, opts...)
+	next, err := h.to(StateDone, r, err)
+	return SampleDone{next}, err
+}
+
+// SampleDone is a row in state done.
+type SampleDone struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h SampleDone) In(tx engine.Tx) SampleDone {
+	h.m = h.m.In(tx)
+	return h
 }
 
 // fsmOrNil is what p points to, or nil.
@@ -519,6 +637,10 @@ func Definition() *definitions.Machine {
 	}
 	return def
 }
+
+// FSM returns the definition as an in-memory machine of looplab/fsm, standing in s,
+// for code that speaks it. It knows nothing of rows.
+func FSM(s State) (*engine.FSM, error) { return engine.NewFSM(Definition(), string(s)) }
 
 // fsmCanonical is the definition in canonical form.
 const fsmCanonical = `{

@@ -215,8 +215,11 @@ type Hostile struct {
 	A string
 }
 
-func (o *Hostile) read(values []any) {
-	o.A, _ = values[0].(string)
+// fsmRow gives a row of the engine its types.
+func fsmRow(e engine.Entity) Hostile {
+	o := Hostile{ID: e.ID, Status: State(e.State), Version: e.Version}
+	o.A, _ = e.Values[0].(string)
+	return o
 }
 
 func (o *Hostile) values() []any {
@@ -301,7 +304,7 @@ func (m *Machine) In(tx engine.Tx) *Machine { return &Machine{m.fsm.In(tx)} }
 // A row that is already there with the same values is AlreadyReached. Errors:
 // [engine.ErrMismatch] where it has others; and those of every call, see [Machine].
 func (m *Machine) Create(ctx context.Context, n NewHostile, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.CreateValues(ctx, n.ID, "", n.values(), opts...))
+	return fsmCall(m.fsm.CreateValues(ctx, n.ID, "", n.values(), opts...))
 }
 
 // Get reads the row called id.
@@ -310,9 +313,7 @@ func (m *Machine) Get(ctx context.Context, id string) (Hostile, error) {
 	if err != nil {
 		return Hostile{}, err
 	}
-	o := Hostile{ID: e.ID, Status: State(e.State), Version: e.Version}
-	o.read(e.Values)
-	return o, nil
+	return fsmRow(e), nil
 }
 
 // Journal returns what was applied to the row called id, in version order.
@@ -325,14 +326,19 @@ func (m *Machine) Can(ctx context.Context, id string, t Transition, args engine.
 	return m.fsm.Can(ctx, id, string(t), args)
 }
 
-func (m *Machine) result(r engine.Result, err error) (Result, error) {
+// fsmCall gives the answer of the engine its types.
+func fsmCall(r engine.Result, err error) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	return fsmResult(r), nil
+}
+
+func fsmResult(r engine.Result) Result {
 	return Result{
 		ID: r.ID, From: State(r.From), To: State(r.To), State: State(r.State), Version: r.Version,
 		Outcome: r.Outcome, Key: r.Key, First: r.First,
-	}, nil
+	}
 }
 
 // Go fires "go": one → two.
@@ -343,7 +349,7 @@ func (m *Machine) result(r engine.Result, err error) (Result, error) {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Go(ctx context.Context, id string, args GoArgs, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "go", id, args.values(), opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "go", id, args.values(), opts...))
 }
 
 // CanGo returns nil, or the error that firing go would give if the row were o.
@@ -353,6 +359,118 @@ func CanGo(o Hostile, args GoArgs) error {
 		return nil
 	}
 	return fsmRules().Can("go", o.ID, string(o.Status), o.Version, o.values(), args.values())
+}
+
+// Handle is a row in a state, at a version: one type per state, with only the
+// transitions that leave it. Its calls apply to this version alone: lost to another
+// transition they are [engine.ErrConflict], lost to the same one AlreadyReached. A
+// handle never changes; a call that succeeds returns the next one.
+//
+// To see which one it is, switch on its type, Hostile and the state: [HostileOne], ….
+//
+//sumtype:decl
+type Handle interface {
+	// Get returns the row at the version of the handle. Load has read it; behind a
+	// transition it is read now, and [engine.ErrConflict] says that it has moved on.
+	Get(ctx context.Context) (Hostile, error)
+	// Load returns the handle of the state that the row is in now.
+	Load(ctx context.Context) (Handle, error)
+	// Result returns the result that led to the handle. That of Machine.Load has
+	// nothing but ID, State and Version.
+	Result() Result
+
+	sealed()
+}
+
+// Load reads the row called id and returns the handle of its state.
+func (m *Machine) Load(ctx context.Context, id string) (Handle, error) {
+	o, err := m.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	h := fsmHandle{m: m, row: o, read: true, res: Result{ID: o.ID, State: o.Status, Version: o.Version}}
+	return h.in(o.Status), nil
+}
+
+// fsmHandle is what all handles are made of.
+type fsmHandle struct {
+	m    *Machine
+	row  Hostile
+	read bool // all of row is known, not only ID, Status and Version
+	res  Result
+}
+
+func (fsmHandle) sealed() {}
+
+// Result returns the result that led to the handle.
+func (h fsmHandle) Result() Result { return h.res }
+
+// Load returns the handle of the state that the row is in now.
+func (h fsmHandle) Load(ctx context.Context) (Handle, error) { return h.m.Load(ctx, h.row.ID) }
+
+// Get returns the row at the version of the handle.
+func (h fsmHandle) Get(ctx context.Context) (Hostile, error) {
+	if h.read {
+		return h.row, nil
+	}
+	o, err := h.m.Get(ctx, h.row.ID)
+	if err == nil && o.Version != h.row.Version {
+		return Hostile{}, fmt.Errorf("hostile: row %v: %w: the handle is of version %d, the row is %s at version %d", o.ID, engine.ErrConflict, h.row.Version, o.Status, o.Version)
+	}
+	return o, err
+}
+
+// in gives the handle the type of its state.
+func (h fsmHandle) in(s State) Handle {
+	switch s {
+	case StateOne:
+		return HostileOne{h}
+	case StateTwo:
+		return HostileTwo{h}
+	}
+	return nil // [Machine.Get] has refused every other
+}
+
+// to is the handle behind a transition that can only lead to s. A duplicate may find
+// that the row has left s again: then it is the handle of the version that was in s.
+func (h fsmHandle) to(s State, r Result, err error) (fsmHandle, error) {
+	if err != nil {
+		return fsmHandle{}, err
+	}
+	version := r.Version
+	if r.State != s {
+		if r.First == nil || State(r.First.To) != s {
+			return fsmHandle{}, fmt.Errorf("hostile: row %v: %w: an earlier request led elsewhere than to %s, the row is %s at version %d", r.ID, engine.ErrConflict, s, r.State, r.Version)
+		}
+		version = r.First.Version
+	}
+	return fsmHandle{m: h.m, row: Hostile{ID: r.ID, Status: s, Version: version}, res: r}, nil
+}
+
+// HostileOne is a row in state one.
+type HostileOne struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h HostileOne) In(tx engine.Tx) HostileOne {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Go is [Machine.Go] at the version of the handle: one → two.
+func (h HostileOne) Go(ctx context.Context, args GoArgs, opts ...engine.CallOption) (HostileTwo, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Go(ctx, h.row.ID, args, opts...)
+	next, err := h.to(StateTwo, r, err)
+	return HostileTwo{next}, err
+}
+
+// HostileTwo is a row in state two.
+type HostileTwo struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h HostileTwo) In(tx engine.Tx) HostileTwo {
+	h.m = h.m.In(tx)
+	return h
 }
 
 // fsmOrNil is what p points to, or nil.
@@ -395,6 +513,10 @@ func Definition() *definitions.Machine {
 	}
 	return def
 }
+
+// FSM returns the definition as an in-memory machine of looplab/fsm, standing in s,
+// for code that speaks it. It knows nothing of rows.
+func FSM(s State) (*engine.FSM, error) { return engine.NewFSM(Definition(), string(s)) }
 
 // fsmCanonical is the definition in canonical form.
 const fsmCanonical = `{

@@ -212,8 +212,12 @@ type Ticket struct {
 	Owner   string
 }
 
-func (o *Ticket) read(values []any) {
-	o.Owner, _ = values[0].(string)
+// fsmRow gives a row of the engine its types.
+func fsmRow(e engine.Entity) Ticket {
+	o := Ticket{Status: State(e.State), Version: e.Version}
+	o.ID, _ = strconv.ParseInt(e.ID, 10, 64) // the engine checked the digits
+	o.Owner, _ = e.Values[0].(string)
+	return o
 }
 
 func (o *Ticket) values() []any {
@@ -296,7 +300,7 @@ func (m *Machine) In(tx engine.Tx) *Machine { return &Machine{m.fsm.In(tx)} }
 // A row that is already there with the same values is AlreadyReached. Errors:
 // [engine.ErrMismatch] where it has others; and those of every call, see [Machine].
 func (m *Machine) Create(ctx context.Context, n NewTicket, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.CreateValues(ctx, strconv.FormatInt(n.ID, 10), "", n.values(), opts...))
+	return fsmCall(m.fsm.CreateValues(ctx, strconv.FormatInt(n.ID, 10), "", n.values(), opts...))
 }
 
 // Get reads the row called id.
@@ -305,10 +309,7 @@ func (m *Machine) Get(ctx context.Context, id int64) (Ticket, error) {
 	if err != nil {
 		return Ticket{}, err
 	}
-	o := Ticket{Status: State(e.State), Version: e.Version}
-	o.ID, _ = strconv.ParseInt(e.ID, 10, 64) // the engine checked the digits
-	o.read(e.Values)
-	return o, nil
+	return fsmRow(e), nil
 }
 
 // Journal returns what was applied to the row called id, in version order.
@@ -321,15 +322,20 @@ func (m *Machine) Can(ctx context.Context, id int64, t Transition, args engine.A
 	return m.fsm.Can(ctx, strconv.FormatInt(id, 10), string(t), args)
 }
 
-func (m *Machine) result(r engine.Result, err error) (Result, error) {
+// fsmCall gives the answer of the engine its types.
+func fsmCall(r engine.Result, err error) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	return fsmResult(r), nil
+}
+
+func fsmResult(r engine.Result) Result {
 	id, _ := strconv.ParseInt(r.ID, 10, 64) // the engine checked the digits
 	return Result{
 		ID: id, From: State(r.From), To: State(r.To), State: State(r.State), Version: r.Version,
 		Outcome: r.Outcome, Key: r.Key, First: r.First,
-	}, nil
+	}
 }
 
 // Hold fires "hold": open → held.
@@ -337,7 +343,7 @@ func (m *Machine) result(r engine.Result, err error) (Result, error) {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat;
 // [engine.ErrInvalidArgs] without [engine.WithKey]; and those of every call, see [Machine].
 func (m *Machine) Hold(ctx context.Context, id int64, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "hold", strconv.FormatInt(id, 10), nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "hold", strconv.FormatInt(id, 10), nil, opts...))
 }
 
 // CanHold returns nil, or the error that firing hold would give if the row were o.
@@ -354,7 +360,7 @@ func CanHold(o Ticket) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Close(ctx context.Context, id int64, args CloseArgs, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "close", strconv.FormatInt(id, 10), args.values(), opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "close", strconv.FormatInt(id, 10), args.values(), opts...))
 }
 
 // CanClose returns nil, or the error that firing close would give if the row were o.
@@ -371,7 +377,7 @@ func CanClose(o Ticket, args CloseArgs) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat;
 // [engine.ErrInvalidArgs] without [engine.WithKey]; and those of every call, see [Machine].
 func (m *Machine) Release(ctx context.Context, id int64, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "release", strconv.FormatInt(id, 10), nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "release", strconv.FormatInt(id, 10), nil, opts...))
 }
 
 // CanRelease returns nil, or the error that firing release would give if the row were o.
@@ -381,6 +387,153 @@ func CanRelease(o Ticket) error {
 		return nil
 	}
 	return fsmRules().Can("release", strconv.FormatInt(o.ID, 10), string(o.Status), o.Version, o.values(), nil)
+}
+
+// Handle is a row in a state, at a version: one type per state, with only the
+// transitions that leave it. Its calls apply to this version alone: lost to another
+// transition they are [engine.ErrConflict], lost to the same one AlreadyReached. A
+// handle never changes; a call that succeeds returns the next one.
+//
+// To see which one it is, switch on its type, Ticket and the state: [TicketOpen], ….
+//
+//sumtype:decl
+type Handle interface {
+	// Get returns the row at the version of the handle. Load has read it; behind a
+	// transition it is read now, and [engine.ErrConflict] says that it has moved on.
+	Get(ctx context.Context) (Ticket, error)
+	// Load returns the handle of the state that the row is in now.
+	Load(ctx context.Context) (Handle, error)
+	// Result returns the result that led to the handle. That of Machine.Load has
+	// nothing but ID, State and Version.
+	Result() Result
+
+	sealed()
+}
+
+// Load reads the row called id and returns the handle of its state.
+func (m *Machine) Load(ctx context.Context, id int64) (Handle, error) {
+	o, err := m.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	h := fsmHandle{m: m, row: o, read: true, res: Result{ID: o.ID, State: o.Status, Version: o.Version}}
+	return h.in(o.Status), nil
+}
+
+// fsmHandle is what all handles are made of.
+type fsmHandle struct {
+	m    *Machine
+	row  Ticket
+	read bool // all of row is known, not only ID, Status and Version
+	res  Result
+}
+
+func (fsmHandle) sealed() {}
+
+// Result returns the result that led to the handle.
+func (h fsmHandle) Result() Result { return h.res }
+
+// Load returns the handle of the state that the row is in now.
+func (h fsmHandle) Load(ctx context.Context) (Handle, error) { return h.m.Load(ctx, h.row.ID) }
+
+// Get returns the row at the version of the handle.
+func (h fsmHandle) Get(ctx context.Context) (Ticket, error) {
+	if h.read {
+		return h.row, nil
+	}
+	o, err := h.m.Get(ctx, h.row.ID)
+	if err == nil && o.Version != h.row.Version {
+		return Ticket{}, fmt.Errorf("ticket: row %v: %w: the handle is of version %d, the row is %s at version %d", o.ID, engine.ErrConflict, h.row.Version, o.Status, o.Version)
+	}
+	return o, err
+}
+
+// in gives the handle the type of its state.
+func (h fsmHandle) in(s State) Handle {
+	switch s {
+	case StateOpen:
+		return TicketOpen{h}
+	case StateHeld:
+		return TicketHeld{h}
+	case StateClosed:
+		return TicketClosed{h}
+	}
+	return nil // [Machine.Get] has refused every other
+}
+
+// to is the handle behind a transition that can only lead to s. A duplicate may find
+// that the row has left s again: then it is the handle of the version that was in s.
+func (h fsmHandle) to(s State, r Result, err error) (fsmHandle, error) {
+	if err != nil {
+		return fsmHandle{}, err
+	}
+	version := r.Version
+	if r.State != s {
+		if r.First == nil || State(r.First.To) != s {
+			return fsmHandle{}, fmt.Errorf("ticket: row %v: %w: an earlier request led elsewhere than to %s, the row is %s at version %d", r.ID, engine.ErrConflict, s, r.State, r.Version)
+		}
+		version = r.First.Version
+	}
+	return fsmHandle{m: h.m, row: Ticket{ID: r.ID, Status: s, Version: version}, res: r}, nil
+}
+
+// TicketOpen is a row in state open.
+type TicketOpen struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h TicketOpen) In(tx engine.Tx) TicketOpen {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Hold is [Machine.Hold] at the version of the handle: open → held.
+func (h TicketOpen) Hold(ctx context.Context, opts ...engine.CallOption) (TicketHeld, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Hold(ctx, h.row.ID, opts...)
+	next, err := h.to(StateHeld, r, err)
+	return TicketHeld{next}, err
+}
+
+// Close is [Machine.Close] at the version of the handle: open → closed.
+func (h TicketOpen) Close(ctx context.Context, args CloseArgs, opts ...engine.CallOption) (TicketClosed, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Close(ctx, h.row.ID, args, opts...)
+	next, err := h.to(StateClosed, r, err)
+	return TicketClosed{next}, err
+}
+
+// TicketHeld is a row in state held.
+type TicketHeld struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h TicketHeld) In(tx engine.Tx) TicketHeld {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Close is [Machine.Close] at the version of the handle: held → closed.
+func (h TicketHeld) Close(ctx context.Context, args CloseArgs, opts ...engine.CallOption) (TicketClosed, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Close(ctx, h.row.ID, args, opts...)
+	next, err := h.to(StateClosed, r, err)
+	return TicketClosed{next}, err
+}
+
+// Release is [Machine.Release] at the version of the handle: held → open.
+func (h TicketHeld) Release(ctx context.Context, opts ...engine.CallOption) (TicketOpen, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Release(ctx, h.row.ID, opts...)
+	next, err := h.to(StateOpen, r, err)
+	return TicketOpen{next}, err
+}
+
+// TicketClosed is a row in state closed.
+type TicketClosed struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h TicketClosed) In(tx engine.Tx) TicketClosed {
+	h.m = h.m.In(tx)
+	return h
 }
 
 // fsmOrNil is what p points to, or nil.
@@ -423,6 +576,10 @@ func Definition() *definitions.Machine {
 	}
 	return def
 }
+
+// FSM returns the definition as an in-memory machine of looplab/fsm, standing in s,
+// for code that speaks it. It knows nothing of rows.
+func FSM(s State) (*engine.FSM, error) { return engine.NewFSM(Definition(), string(s)) }
 
 // fsmCanonical is the definition in canonical form.
 const fsmCanonical = `{

@@ -187,11 +187,14 @@ type Engine struct {
 	Time    time.Time
 }
 
-func (o *Engine) read(values []any) {
-	o.Decimal, _ = values[0].(decimal.Decimal)
-	o.JSON, _ = values[1].(json.RawMessage)
-	o.Strconv, _ = values[2].(int64)
-	o.Time, _ = values[3].(time.Time)
+// fsmRow gives a row of the engine its types.
+func fsmRow(e engine.Entity) Engine {
+	o := Engine{ID: e.ID, Status: State(e.State), Version: e.Version}
+	o.Decimal, _ = e.Values[0].(decimal.Decimal)
+	o.JSON, _ = e.Values[1].(json.RawMessage)
+	o.Strconv, _ = e.Values[2].(int64)
+	o.Time, _ = e.Values[3].(time.Time)
+	return o
 }
 
 func (o *Engine) values() []any {
@@ -275,7 +278,7 @@ func (m *Machine) In(tx engine.Tx) *Machine { return &Machine{m.fsm.In(tx)} }
 // A row that is already there with the same values is AlreadyReached. Errors:
 // [engine.ErrMismatch] where it has others; and those of every call, see [Machine].
 func (m *Machine) Create(ctx context.Context, n NewEngine, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.CreateValues(ctx, n.ID, "", n.values(), opts...))
+	return fsmCall(m.fsm.CreateValues(ctx, n.ID, "", n.values(), opts...))
 }
 
 // Get reads the row called id.
@@ -284,9 +287,7 @@ func (m *Machine) Get(ctx context.Context, id string) (Engine, error) {
 	if err != nil {
 		return Engine{}, err
 	}
-	o := Engine{ID: e.ID, Status: State(e.State), Version: e.Version}
-	o.read(e.Values)
-	return o, nil
+	return fsmRow(e), nil
 }
 
 // Journal returns what was applied to the row called id, in version order.
@@ -299,14 +300,19 @@ func (m *Machine) Can(ctx context.Context, id string, t Transition, args engine.
 	return m.fsm.Can(ctx, id, string(t), args)
 }
 
-func (m *Machine) result(r engine.Result, err error) (Result, error) {
+// fsmCall gives the answer of the engine its types.
+func fsmCall(r engine.Result, err error) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	return fsmResult(r), nil
+}
+
+func fsmResult(r engine.Result) Result {
 	return Result{
 		ID: r.ID, From: State(r.From), To: State(r.To), State: State(r.State), Version: r.Version,
 		Outcome: r.Outcome, Key: r.Key, First: r.First,
-	}, nil
+	}
 }
 
 // Errors fires "errors": definitions → fmt.
@@ -314,7 +320,7 @@ func (m *Machine) result(r engine.Result, err error) (Result, error) {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Errors(ctx context.Context, id string, args ErrorsArgs, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "errors", id, args.values(), opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "errors", id, args.values(), opts...))
 }
 
 // CanErrors returns nil, or the error that firing errors would give if the row were o.
@@ -331,7 +337,7 @@ func CanErrors(o Engine, args ErrorsArgs) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Sync(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "sync", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "sync", id, nil, opts...))
 }
 
 // CanSync returns nil, or the error that firing sync would give if the row were o.
@@ -341,6 +347,137 @@ func CanSync(o Engine) error {
 		return nil
 	}
 	return fsmRules().Can("sync", o.ID, string(o.Status), o.Version, o.values(), nil)
+}
+
+// Handle is a row in a state, at a version: one type per state, with only the
+// transitions that leave it. Its calls apply to this version alone: lost to another
+// transition they are [engine.ErrConflict], lost to the same one AlreadyReached. A
+// handle never changes; a call that succeeds returns the next one.
+//
+// To see which one it is, switch on its type, Engine and the state: [EngineDefinitions], ….
+//
+//sumtype:decl
+type Handle interface {
+	// Get returns the row at the version of the handle. Load has read it; behind a
+	// transition it is read now, and [engine.ErrConflict] says that it has moved on.
+	Get(ctx context.Context) (Engine, error)
+	// Load returns the handle of the state that the row is in now.
+	Load(ctx context.Context) (Handle, error)
+	// Result returns the result that led to the handle. That of Machine.Load has
+	// nothing but ID, State and Version.
+	Result() Result
+
+	sealed()
+}
+
+// Load reads the row called id and returns the handle of its state.
+func (m *Machine) Load(ctx context.Context, id string) (Handle, error) {
+	o, err := m.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	h := fsmHandle{m: m, row: o, read: true, res: Result{ID: o.ID, State: o.Status, Version: o.Version}}
+	return h.in(o.Status), nil
+}
+
+// fsmHandle is what all handles are made of.
+type fsmHandle struct {
+	m    *Machine
+	row  Engine
+	read bool // all of row is known, not only ID, Status and Version
+	res  Result
+}
+
+func (fsmHandle) sealed() {}
+
+// Result returns the result that led to the handle.
+func (h fsmHandle) Result() Result { return h.res }
+
+// Load returns the handle of the state that the row is in now.
+func (h fsmHandle) Load(ctx context.Context) (Handle, error) { return h.m.Load(ctx, h.row.ID) }
+
+// Get returns the row at the version of the handle.
+func (h fsmHandle) Get(ctx context.Context) (Engine, error) {
+	if h.read {
+		return h.row, nil
+	}
+	o, err := h.m.Get(ctx, h.row.ID)
+	if err == nil && o.Version != h.row.Version {
+		return Engine{}, fmt.Errorf("engine: row %v: %w: the handle is of version %d, the row is %s at version %d", o.ID, engine.ErrConflict, h.row.Version, o.Status, o.Version)
+	}
+	return o, err
+}
+
+// in gives the handle the type of its state.
+func (h fsmHandle) in(s State) Handle {
+	switch s {
+	case StateDefinitions:
+		return EngineDefinitions{h}
+	case StateFmt:
+		return EngineFmt{h}
+	case StateDriver:
+		return EngineDriver{h}
+	}
+	return nil // [Machine.Get] has refused every other
+}
+
+// to is the handle behind a transition that can only lead to s. A duplicate may find
+// that the row has left s again: then it is the handle of the version that was in s.
+func (h fsmHandle) to(s State, r Result, err error) (fsmHandle, error) {
+	if err != nil {
+		return fsmHandle{}, err
+	}
+	version := r.Version
+	if r.State != s {
+		if r.First == nil || State(r.First.To) != s {
+			return fsmHandle{}, fmt.Errorf("engine: row %v: %w: an earlier request led elsewhere than to %s, the row is %s at version %d", r.ID, engine.ErrConflict, s, r.State, r.Version)
+		}
+		version = r.First.Version
+	}
+	return fsmHandle{m: h.m, row: Engine{ID: r.ID, Status: s, Version: version}, res: r}, nil
+}
+
+// EngineDefinitions is a row in state definitions.
+type EngineDefinitions struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h EngineDefinitions) In(tx engine.Tx) EngineDefinitions {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Errors is [Machine.Errors] at the version of the handle: definitions → fmt.
+func (h EngineDefinitions) Errors(ctx context.Context, args ErrorsArgs, opts ...engine.CallOption) (EngineFmt, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Errors(ctx, h.row.ID, args, opts...)
+	next, err := h.to(StateFmt, r, err)
+	return EngineFmt{next}, err
+}
+
+// EngineFmt is a row in state fmt.
+type EngineFmt struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h EngineFmt) In(tx engine.Tx) EngineFmt {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Sync is [Machine.Sync] at the version of the handle: fmt → driver.
+func (h EngineFmt) Sync(ctx context.Context, opts ...engine.CallOption) (EngineDriver, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Sync(ctx, h.row.ID, opts...)
+	next, err := h.to(StateDriver, r, err)
+	return EngineDriver{next}, err
+}
+
+// EngineDriver is a row in state driver.
+type EngineDriver struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h EngineDriver) In(tx engine.Tx) EngineDriver {
+	h.m = h.m.In(tx)
+	return h
 }
 
 // DefinitionHash identifies the definition by its meaning: formatting, comments
@@ -375,6 +512,10 @@ func Definition() *definitions.Machine {
 	}
 	return def
 }
+
+// FSM returns the definition as an in-memory machine of looplab/fsm, standing in s,
+// for code that speaks it. It knows nothing of rows.
+func FSM(s State) (*engine.FSM, error) { return engine.NewFSM(Definition(), string(s)) }
 
 // fsmCanonical is the definition in canonical form.
 const fsmCanonical = `{

@@ -384,6 +384,12 @@ type Conveyor struct {
 	Version int64
 }
 
+// fsmRow gives a row of the engine its types.
+func fsmRow(e engine.Entity) Conveyor {
+	o := Conveyor{ID: e.ID, Status: State(e.State), Version: e.Version}
+	return o
+}
+
 // NewConveyor is a row to create in state s01.
 type NewConveyor struct {
 	ID string
@@ -444,7 +450,7 @@ func (m *Machine) In(tx engine.Tx) *Machine { return &Machine{m.fsm.In(tx)} }
 // A row that is already there with the same values is AlreadyReached. Errors:
 // [engine.ErrMismatch] where it has others; and those of every call, see [Machine].
 func (m *Machine) Create(ctx context.Context, n NewConveyor, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.CreateValues(ctx, n.ID, "", nil, opts...))
+	return fsmCall(m.fsm.CreateValues(ctx, n.ID, "", nil, opts...))
 }
 
 // Get reads the row called id.
@@ -453,8 +459,7 @@ func (m *Machine) Get(ctx context.Context, id string) (Conveyor, error) {
 	if err != nil {
 		return Conveyor{}, err
 	}
-	o := Conveyor{ID: e.ID, Status: State(e.State), Version: e.Version}
-	return o, nil
+	return fsmRow(e), nil
 }
 
 // Journal returns what was applied to the row called id, in version order.
@@ -467,14 +472,19 @@ func (m *Machine) Can(ctx context.Context, id string, t Transition, args engine.
 	return m.fsm.Can(ctx, id, string(t), args)
 }
 
-func (m *Machine) result(r engine.Result, err error) (Result, error) {
+// fsmCall gives the answer of the engine its types.
+func fsmCall(r engine.Result, err error) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	return fsmResult(r), nil
+}
+
+func fsmResult(r engine.Result) Result {
 	return Result{
 		ID: r.ID, From: State(r.From), To: State(r.To), State: State(r.State), Version: r.Version,
 		Outcome: r.Outcome, Key: r.Key, First: r.First,
-	}, nil
+	}
 }
 
 // Move01 fires "move01": s01 → s02.
@@ -482,7 +492,7 @@ func (m *Machine) result(r engine.Result, err error) (Result, error) {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Move01(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "move01", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "move01", id, nil, opts...))
 }
 
 // CanMove01 returns nil, or the error that firing move01 would give if the row were o.
@@ -499,7 +509,7 @@ func CanMove01(o Conveyor) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Scrap(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "scrap", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "scrap", id, nil, opts...))
 }
 
 // CanScrap returns nil, or the error that firing scrap would give if the row were o.
@@ -516,7 +526,7 @@ func CanScrap(o Conveyor) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Move02(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "move02", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "move02", id, nil, opts...))
 }
 
 // CanMove02 returns nil, or the error that firing move02 would give if the row were o.
@@ -533,7 +543,7 @@ func CanMove02(o Conveyor) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Move03(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "move03", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "move03", id, nil, opts...))
 }
 
 // CanMove03 returns nil, or the error that firing move03 would give if the row were o.
@@ -550,7 +560,7 @@ func CanMove03(o Conveyor) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Move04(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "move04", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "move04", id, nil, opts...))
 }
 
 // CanMove04 returns nil, or the error that firing move04 would give if the row were o.
@@ -567,7 +577,7 @@ func CanMove04(o Conveyor) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Move05(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "move05", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "move05", id, nil, opts...))
 }
 
 // CanMove05 returns nil, or the error that firing move05 would give if the row were o.
@@ -584,7 +594,7 @@ func CanMove05(o Conveyor) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Move06(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "move06", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "move06", id, nil, opts...))
 }
 
 // CanMove06 returns nil, or the error that firing move06 would give if the row were o.
@@ -601,7 +611,7 @@ func CanMove06(o Conveyor) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Move07(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "move07", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "move07", id, nil, opts...))
 }
 
 // CanMove07 returns nil, or the error that firing move07 would give if the row were o.
@@ -618,7 +628,7 @@ func CanMove07(o Conveyor) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Move08(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "move08", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "move08", id, nil, opts...))
 }
 
 // CanMove08 returns nil, or the error that firing move08 would give if the row were o.
@@ -635,7 +645,7 @@ func CanMove08(o Conveyor) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Move09(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "move09", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "move09", id, nil, opts...))
 }
 
 // CanMove09 returns nil, or the error that firing move09 would give if the row were o.
@@ -652,7 +662,7 @@ func CanMove09(o Conveyor) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Move10(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "move10", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "move10", id, nil, opts...))
 }
 
 // CanMove10 returns nil, or the error that firing move10 would give if the row were o.
@@ -669,7 +679,7 @@ func CanMove10(o Conveyor) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Move11(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "move11", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "move11", id, nil, opts...))
 }
 
 // CanMove11 returns nil, or the error that firing move11 would give if the row were o.
@@ -679,6 +689,415 @@ func CanMove11(o Conveyor) error {
 		return nil
 	}
 	return fsmRules().Can("move11", o.ID, string(o.Status), o.Version, nil, nil)
+}
+
+// Handle is a row in a state, at a version: one type per state, with only the
+// transitions that leave it. Its calls apply to this version alone: lost to another
+// transition they are [engine.ErrConflict], lost to the same one AlreadyReached. A
+// handle never changes; a call that succeeds returns the next one.
+//
+// To see which one it is, switch on its type, Conveyor and the state: [ConveyorS01], ….
+//
+//sumtype:decl
+type Handle interface {
+	// Get returns the row at the version of the handle. Load has read it; behind a
+	// transition it is read now, and [engine.ErrConflict] says that it has moved on.
+	Get(ctx context.Context) (Conveyor, error)
+	// Load returns the handle of the state that the row is in now.
+	Load(ctx context.Context) (Handle, error)
+	// Result returns the result that led to the handle. That of Machine.Load has
+	// nothing but ID, State and Version.
+	Result() Result
+
+	sealed()
+}
+
+// Load reads the row called id and returns the handle of its state.
+func (m *Machine) Load(ctx context.Context, id string) (Handle, error) {
+	o, err := m.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	h := fsmHandle{m: m, row: o, read: true, res: Result{ID: o.ID, State: o.Status, Version: o.Version}}
+	return h.in(o.Status), nil
+}
+
+// fsmHandle is what all handles are made of.
+type fsmHandle struct {
+	m    *Machine
+	row  Conveyor
+	read bool // all of row is known, not only ID, Status and Version
+	res  Result
+}
+
+func (fsmHandle) sealed() {}
+
+// Result returns the result that led to the handle.
+func (h fsmHandle) Result() Result { return h.res }
+
+// Load returns the handle of the state that the row is in now.
+func (h fsmHandle) Load(ctx context.Context) (Handle, error) { return h.m.Load(ctx, h.row.ID) }
+
+// Get returns the row at the version of the handle.
+func (h fsmHandle) Get(ctx context.Context) (Conveyor, error) {
+	if h.read {
+		return h.row, nil
+	}
+	o, err := h.m.Get(ctx, h.row.ID)
+	if err == nil && o.Version != h.row.Version {
+		return Conveyor{}, fmt.Errorf("conveyor: row %v: %w: the handle is of version %d, the row is %s at version %d", o.ID, engine.ErrConflict, h.row.Version, o.Status, o.Version)
+	}
+	return o, err
+}
+
+// in gives the handle the type of its state.
+func (h fsmHandle) in(s State) Handle {
+	switch s {
+	case StateS01:
+		return ConveyorS01{h}
+	case StateS02:
+		return ConveyorS02{h}
+	case StateS03:
+		return ConveyorS03{h}
+	case StateS04:
+		return ConveyorS04{h}
+	case StateS05:
+		return ConveyorS05{h}
+	case StateS06:
+		return ConveyorS06{h}
+	case StateS07:
+		return ConveyorS07{h}
+	case StateS08:
+		return ConveyorS08{h}
+	case StateS09:
+		return ConveyorS09{h}
+	case StateS10:
+		return ConveyorS10{h}
+	case StateS11:
+		return ConveyorS11{h}
+	case StateS12:
+		return ConveyorS12{h}
+	case StateScrapped:
+		return ConveyorScrapped{h}
+	}
+	return nil // [Machine.Get] has refused every other
+}
+
+// to is the handle behind a transition that can only lead to s. A duplicate may find
+// that the row has left s again: then it is the handle of the version that was in s.
+func (h fsmHandle) to(s State, r Result, err error) (fsmHandle, error) {
+	if err != nil {
+		return fsmHandle{}, err
+	}
+	version := r.Version
+	if r.State != s {
+		if r.First == nil || State(r.First.To) != s {
+			return fsmHandle{}, fmt.Errorf("conveyor: row %v: %w: an earlier request led elsewhere than to %s, the row is %s at version %d", r.ID, engine.ErrConflict, s, r.State, r.Version)
+		}
+		version = r.First.Version
+	}
+	return fsmHandle{m: h.m, row: Conveyor{ID: r.ID, Status: s, Version: version}, res: r}, nil
+}
+
+// ConveyorS01 is a row in state s01.
+type ConveyorS01 struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h ConveyorS01) In(tx engine.Tx) ConveyorS01 {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Move01 is [Machine.Move01] at the version of the handle: s01 → s02.
+func (h ConveyorS01) Move01(ctx context.Context, opts ...engine.CallOption) (ConveyorS02, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Move01(ctx, h.row.ID, opts...)
+	next, err := h.to(StateS02, r, err)
+	return ConveyorS02{next}, err
+}
+
+// Scrap is [Machine.Scrap] at the version of the handle: s01 → scrapped.
+func (h ConveyorS01) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Scrap(ctx, h.row.ID, opts...)
+	next, err := h.to(StateScrapped, r, err)
+	return ConveyorScrapped{next}, err
+}
+
+// ConveyorS02 is a row in state s02.
+type ConveyorS02 struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h ConveyorS02) In(tx engine.Tx) ConveyorS02 {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Scrap is [Machine.Scrap] at the version of the handle: s02 → scrapped.
+func (h ConveyorS02) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Scrap(ctx, h.row.ID, opts...)
+	next, err := h.to(StateScrapped, r, err)
+	return ConveyorScrapped{next}, err
+}
+
+// Move02 is [Machine.Move02] at the version of the handle: s02 → s03.
+func (h ConveyorS02) Move02(ctx context.Context, opts ...engine.CallOption) (ConveyorS03, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Move02(ctx, h.row.ID, opts...)
+	next, err := h.to(StateS03, r, err)
+	return ConveyorS03{next}, err
+}
+
+// ConveyorS03 is a row in state s03.
+type ConveyorS03 struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h ConveyorS03) In(tx engine.Tx) ConveyorS03 {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Scrap is [Machine.Scrap] at the version of the handle: s03 → scrapped.
+func (h ConveyorS03) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Scrap(ctx, h.row.ID, opts...)
+	next, err := h.to(StateScrapped, r, err)
+	return ConveyorScrapped{next}, err
+}
+
+// Move03 is [Machine.Move03] at the version of the handle: s03 → s04.
+func (h ConveyorS03) Move03(ctx context.Context, opts ...engine.CallOption) (ConveyorS04, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Move03(ctx, h.row.ID, opts...)
+	next, err := h.to(StateS04, r, err)
+	return ConveyorS04{next}, err
+}
+
+// ConveyorS04 is a row in state s04.
+type ConveyorS04 struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h ConveyorS04) In(tx engine.Tx) ConveyorS04 {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Scrap is [Machine.Scrap] at the version of the handle: s04 → scrapped.
+func (h ConveyorS04) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Scrap(ctx, h.row.ID, opts...)
+	next, err := h.to(StateScrapped, r, err)
+	return ConveyorScrapped{next}, err
+}
+
+// Move04 is [Machine.Move04] at the version of the handle: s04 → s05.
+func (h ConveyorS04) Move04(ctx context.Context, opts ...engine.CallOption) (ConveyorS05, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Move04(ctx, h.row.ID, opts...)
+	next, err := h.to(StateS05, r, err)
+	return ConveyorS05{next}, err
+}
+
+// ConveyorS05 is a row in state s05.
+type ConveyorS05 struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h ConveyorS05) In(tx engine.Tx) ConveyorS05 {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Scrap is [Machine.Scrap] at the version of the handle: s05 → scrapped.
+func (h ConveyorS05) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Scrap(ctx, h.row.ID, opts...)
+	next, err := h.to(StateScrapped, r, err)
+	return ConveyorScrapped{next}, err
+}
+
+// Move05 is [Machine.Move05] at the version of the handle: s05 → s06.
+func (h ConveyorS05) Move05(ctx context.Context, opts ...engine.CallOption) (ConveyorS06, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Move05(ctx, h.row.ID, opts...)
+	next, err := h.to(StateS06, r, err)
+	return ConveyorS06{next}, err
+}
+
+// ConveyorS06 is a row in state s06.
+type ConveyorS06 struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h ConveyorS06) In(tx engine.Tx) ConveyorS06 {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Scrap is [Machine.Scrap] at the version of the handle: s06 → scrapped.
+func (h ConveyorS06) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Scrap(ctx, h.row.ID, opts...)
+	next, err := h.to(StateScrapped, r, err)
+	return ConveyorScrapped{next}, err
+}
+
+// Move06 is [Machine.Move06] at the version of the handle: s06 → s07.
+func (h ConveyorS06) Move06(ctx context.Context, opts ...engine.CallOption) (ConveyorS07, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Move06(ctx, h.row.ID, opts...)
+	next, err := h.to(StateS07, r, err)
+	return ConveyorS07{next}, err
+}
+
+// ConveyorS07 is a row in state s07.
+type ConveyorS07 struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h ConveyorS07) In(tx engine.Tx) ConveyorS07 {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Scrap is [Machine.Scrap] at the version of the handle: s07 → scrapped.
+func (h ConveyorS07) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Scrap(ctx, h.row.ID, opts...)
+	next, err := h.to(StateScrapped, r, err)
+	return ConveyorScrapped{next}, err
+}
+
+// Move07 is [Machine.Move07] at the version of the handle: s07 → s08.
+func (h ConveyorS07) Move07(ctx context.Context, opts ...engine.CallOption) (ConveyorS08, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Move07(ctx, h.row.ID, opts...)
+	next, err := h.to(StateS08, r, err)
+	return ConveyorS08{next}, err
+}
+
+// ConveyorS08 is a row in state s08.
+type ConveyorS08 struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h ConveyorS08) In(tx engine.Tx) ConveyorS08 {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Scrap is [Machine.Scrap] at the version of the handle: s08 → scrapped.
+func (h ConveyorS08) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Scrap(ctx, h.row.ID, opts...)
+	next, err := h.to(StateScrapped, r, err)
+	return ConveyorScrapped{next}, err
+}
+
+// Move08 is [Machine.Move08] at the version of the handle: s08 → s09.
+func (h ConveyorS08) Move08(ctx context.Context, opts ...engine.CallOption) (ConveyorS09, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Move08(ctx, h.row.ID, opts...)
+	next, err := h.to(StateS09, r, err)
+	return ConveyorS09{next}, err
+}
+
+// ConveyorS09 is a row in state s09.
+type ConveyorS09 struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h ConveyorS09) In(tx engine.Tx) ConveyorS09 {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Scrap is [Machine.Scrap] at the version of the handle: s09 → scrapped.
+func (h ConveyorS09) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Scrap(ctx, h.row.ID, opts...)
+	next, err := h.to(StateScrapped, r, err)
+	return ConveyorScrapped{next}, err
+}
+
+// Move09 is [Machine.Move09] at the version of the handle: s09 → s10.
+func (h ConveyorS09) Move09(ctx context.Context, opts ...engine.CallOption) (ConveyorS10, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Move09(ctx, h.row.ID, opts...)
+	next, err := h.to(StateS10, r, err)
+	return ConveyorS10{next}, err
+}
+
+// ConveyorS10 is a row in state s10.
+type ConveyorS10 struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h ConveyorS10) In(tx engine.Tx) ConveyorS10 {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Scrap is [Machine.Scrap] at the version of the handle: s10 → scrapped.
+func (h ConveyorS10) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Scrap(ctx, h.row.ID, opts...)
+	next, err := h.to(StateScrapped, r, err)
+	return ConveyorScrapped{next}, err
+}
+
+// Move10 is [Machine.Move10] at the version of the handle: s10 → s11.
+func (h ConveyorS10) Move10(ctx context.Context, opts ...engine.CallOption) (ConveyorS11, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Move10(ctx, h.row.ID, opts...)
+	next, err := h.to(StateS11, r, err)
+	return ConveyorS11{next}, err
+}
+
+// ConveyorS11 is a row in state s11.
+type ConveyorS11 struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h ConveyorS11) In(tx engine.Tx) ConveyorS11 {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Scrap is [Machine.Scrap] at the version of the handle: s11 → scrapped.
+func (h ConveyorS11) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Scrap(ctx, h.row.ID, opts...)
+	next, err := h.to(StateScrapped, r, err)
+	return ConveyorScrapped{next}, err
+}
+
+// Move11 is [Machine.Move11] at the version of the handle: s11 → s12.
+func (h ConveyorS11) Move11(ctx context.Context, opts ...engine.CallOption) (ConveyorS12, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Move11(ctx, h.row.ID, opts...)
+	next, err := h.to(StateS12, r, err)
+	return ConveyorS12{next}, err
+}
+
+// ConveyorS12 is a row in state s12.
+type ConveyorS12 struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h ConveyorS12) In(tx engine.Tx) ConveyorS12 {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Scrap is [Machine.Scrap] at the version of the handle: s12 → scrapped.
+func (h ConveyorS12) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Scrap(ctx, h.row.ID, opts...)
+	next, err := h.to(StateScrapped, r, err)
+	return ConveyorScrapped{next}, err
+}
+
+// ConveyorScrapped is a row in state scrapped.
+type ConveyorScrapped struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h ConveyorScrapped) In(tx engine.Tx) ConveyorScrapped {
+	h.m = h.m.In(tx)
+	return h
 }
 
 // DefinitionHash identifies the definition by its meaning: formatting, comments
@@ -713,6 +1132,10 @@ func Definition() *definitions.Machine {
 	}
 	return def
 }
+
+// FSM returns the definition as an in-memory machine of looplab/fsm, standing in s,
+// for code that speaks it. It knows nothing of rows.
+func FSM(s State) (*engine.FSM, error) { return engine.NewFSM(Definition(), string(s)) }
 
 // fsmCanonical is the definition in canonical form.
 const fsmCanonical = `{

@@ -224,10 +224,13 @@ type Zahlung struct {
 	X金额          int64
 }
 
-func (o *Zahlung) read(values []any) {
-	o.BetragGesamt, _ = values[0].(int64)
-	o.Größe = fsmPointer[string](values[1])
-	o.X金额, _ = values[2].(int64)
+// fsmRow gives a row of the engine its types.
+func fsmRow(e engine.Entity) Zahlung {
+	o := Zahlung{ID: e.ID, Status: State(e.State), Version: e.Version}
+	o.BetragGesamt, _ = e.Values[0].(int64)
+	o.Größe = fsmPointer[string](e.Values[1])
+	o.X金额, _ = e.Values[2].(int64)
+	return o
 }
 
 func (o *Zahlung) values() []any {
@@ -312,7 +315,7 @@ func (m *Machine) In(tx engine.Tx) *Machine { return &Machine{m.fsm.In(tx)} }
 // A row that is already there with the same values is AlreadyReached. Errors:
 // [engine.ErrMismatch] where it has others; and those of every call, see [Machine].
 func (m *Machine) Create(ctx context.Context, n NewZahlung, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.CreateValues(ctx, n.ID, "", n.values(), opts...))
+	return fsmCall(m.fsm.CreateValues(ctx, n.ID, "", n.values(), opts...))
 }
 
 // Get reads the row called id.
@@ -321,9 +324,7 @@ func (m *Machine) Get(ctx context.Context, id string) (Zahlung, error) {
 	if err != nil {
 		return Zahlung{}, err
 	}
-	o := Zahlung{ID: e.ID, Status: State(e.State), Version: e.Version}
-	o.read(e.Values)
-	return o, nil
+	return fsmRow(e), nil
 }
 
 // Journal returns what was applied to the row called id, in version order.
@@ -336,14 +337,19 @@ func (m *Machine) Can(ctx context.Context, id string, t Transition, args engine.
 	return m.fsm.Can(ctx, id, string(t), args)
 }
 
-func (m *Machine) result(r engine.Result, err error) (Result, error) {
+// fsmCall gives the answer of the engine its types.
+func fsmCall(r engine.Result, err error) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	return fsmResult(r), nil
+}
+
+func fsmResult(r engine.Result) Result {
 	return Result{
 		ID: r.ID, From: State(r.From), To: State(r.To), State: State(r.State), Version: r.Version,
 		Outcome: r.Outcome, Key: r.Key, First: r.First,
-	}, nil
+	}
 }
 
 // X支付 fires "支付": WAIT_BUYER_PAY → 支付.
@@ -351,7 +357,7 @@ func (m *Machine) result(r engine.Result, err error) (Result, error) {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) X支付(ctx context.Context, id string, args X支付Args, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "支付", id, args.values(), opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "支付", id, args.values(), opts...))
 }
 
 // Can支付 returns nil, or the error that firing 支付 would give if the row were o.
@@ -368,7 +374,7 @@ func Can支付(o Zahlung, args X支付Args) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) PayHTTPUrl(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "payHTTPUrl", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "payHTTPUrl", id, nil, opts...))
 }
 
 // CanPayHTTPUrl returns nil, or the error that firing payHTTPUrl would give if the row were o.
@@ -385,7 +391,7 @@ func CanPayHTTPUrl(o Zahlung) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Überweisen(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "überweisen", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "überweisen", id, nil, opts...))
 }
 
 // CanÜberweisen returns nil, or the error that firing überweisen would give if the row were o.
@@ -402,7 +408,7 @@ func CanÜberweisen(o Zahlung) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Отменить(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "отменить", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "отменить", id, nil, opts...))
 }
 
 // CanОтменить returns nil, or the error that firing отменить would give if the row were o.
@@ -412,6 +418,175 @@ func CanОтменить(o Zahlung) error {
 		return nil
 	}
 	return fsmRules().Can("отменить", o.ID, string(o.Status), o.Version, o.values(), nil)
+}
+
+// Handle is a row in a state, at a version: one type per state, with only the
+// transitions that leave it. Its calls apply to this version alone: lost to another
+// transition they are [engine.ErrConflict], lost to the same one AlreadyReached. A
+// handle never changes; a call that succeeds returns the next one.
+//
+// To see which one it is, switch on its type, Zahlung and the state: [ZahlungWaitBuyerPay], ….
+//
+//sumtype:decl
+type Handle interface {
+	// Get returns the row at the version of the handle. Load has read it; behind a
+	// transition it is read now, and [engine.ErrConflict] says that it has moved on.
+	Get(ctx context.Context) (Zahlung, error)
+	// Load returns the handle of the state that the row is in now.
+	Load(ctx context.Context) (Handle, error)
+	// Result returns the result that led to the handle. That of Machine.Load has
+	// nothing but ID, State and Version.
+	Result() Result
+
+	sealed()
+}
+
+// Load reads the row called id and returns the handle of its state.
+func (m *Machine) Load(ctx context.Context, id string) (Handle, error) {
+	o, err := m.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	h := fsmHandle{m: m, row: o, read: true, res: Result{ID: o.ID, State: o.Status, Version: o.Version}}
+	return h.in(o.Status), nil
+}
+
+// fsmHandle is what all handles are made of.
+type fsmHandle struct {
+	m    *Machine
+	row  Zahlung
+	read bool // all of row is known, not only ID, Status and Version
+	res  Result
+}
+
+func (fsmHandle) sealed() {}
+
+// Result returns the result that led to the handle.
+func (h fsmHandle) Result() Result { return h.res }
+
+// Load returns the handle of the state that the row is in now.
+func (h fsmHandle) Load(ctx context.Context) (Handle, error) { return h.m.Load(ctx, h.row.ID) }
+
+// Get returns the row at the version of the handle.
+func (h fsmHandle) Get(ctx context.Context) (Zahlung, error) {
+	if h.read {
+		return h.row, nil
+	}
+	o, err := h.m.Get(ctx, h.row.ID)
+	if err == nil && o.Version != h.row.Version {
+		return Zahlung{}, fmt.Errorf("zahlung: row %v: %w: the handle is of version %d, the row is %s at version %d", o.ID, engine.ErrConflict, h.row.Version, o.Status, o.Version)
+	}
+	return o, err
+}
+
+// in gives the handle the type of its state.
+func (h fsmHandle) in(s State) Handle {
+	switch s {
+	case StateWaitBuyerPay:
+		return ZahlungWaitBuyerPay{h}
+	case State支付:
+		return Zahlung支付{h}
+	case StateÜberwiesen:
+		return ZahlungÜberwiesen{h}
+	case StateОтменён:
+		return ZahlungОтменён{h}
+	}
+	return nil // [Machine.Get] has refused every other
+}
+
+// to is the handle behind a transition that can only lead to s. A duplicate may find
+// that the row has left s again: then it is the handle of the version that was in s.
+func (h fsmHandle) to(s State, r Result, err error) (fsmHandle, error) {
+	if err != nil {
+		return fsmHandle{}, err
+	}
+	version := r.Version
+	if r.State != s {
+		if r.First == nil || State(r.First.To) != s {
+			return fsmHandle{}, fmt.Errorf("zahlung: row %v: %w: an earlier request led elsewhere than to %s, the row is %s at version %d", r.ID, engine.ErrConflict, s, r.State, r.Version)
+		}
+		version = r.First.Version
+	}
+	return fsmHandle{m: h.m, row: Zahlung{ID: r.ID, Status: s, Version: version}, res: r}, nil
+}
+
+// ZahlungWaitBuyerPay is a row in state WAIT_BUYER_PAY.
+type ZahlungWaitBuyerPay struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h ZahlungWaitBuyerPay) In(tx engine.Tx) ZahlungWaitBuyerPay {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// X支付 is [Machine.X支付] at the version of the handle: WAIT_BUYER_PAY → 支付.
+func (h ZahlungWaitBuyerPay) X支付(ctx context.Context, args X支付Args, opts ...engine.CallOption) (Zahlung支付, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.X支付(ctx, h.row.ID, args, opts...)
+	next, err := h.to(State支付, r, err)
+	return Zahlung支付{next}, err
+}
+
+// PayHTTPUrl is [Machine.PayHTTPUrl] at the version of the handle: WAIT_BUYER_PAY →
+// überwiesen.
+func (h ZahlungWaitBuyerPay) PayHTTPUrl(ctx context.Context, opts ...engine.CallOption) (ZahlungÜberwiesen, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.PayHTTPUrl(ctx, h.row.ID, opts...)
+	next, err := h.to(StateÜberwiesen, r, err)
+	return ZahlungÜberwiesen{next}, err
+}
+
+// Zahlung支付 is a row in state 支付.
+type Zahlung支付 struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h Zahlung支付) In(tx engine.Tx) Zahlung支付 {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Überweisen is [Machine.Überweisen] at the version of the handle: 支付 → überwiesen.
+func (h Zahlung支付) Überweisen(ctx context.Context, opts ...engine.CallOption) (ZahlungÜberwiesen, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Überweisen(ctx, h.row.ID, opts...)
+	next, err := h.to(StateÜberwiesen, r, err)
+	return ZahlungÜberwiesen{next}, err
+}
+
+// Отменить is [Machine.Отменить] at the version of the handle: 支付 →
+// отменён.
+func (h Zahlung支付) Отменить(ctx context.Context, opts ...engine.CallOption) (ZahlungОтменён, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Отменить(ctx, h.row.ID, opts...)
+	next, err := h.to(StateОтменён, r, err)
+	return ZahlungОтменён{next}, err
+}
+
+// ZahlungÜberwiesen is a row in state überwiesen.
+type ZahlungÜberwiesen struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h ZahlungÜberwiesen) In(tx engine.Tx) ZahlungÜberwiesen {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Отменить is [Machine.Отменить] at the version of the handle: überwiesen
+// → отменён.
+func (h ZahlungÜberwiesen) Отменить(ctx context.Context, opts ...engine.CallOption) (ZahlungОтменён, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Отменить(ctx, h.row.ID, opts...)
+	next, err := h.to(StateОтменён, r, err)
+	return ZahlungОтменён{next}, err
+}
+
+// ZahlungОтменён is a row in state отменён.
+type ZahlungОтменён struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h ZahlungОтменён) In(tx engine.Tx) ZahlungОтменён {
+	h.m = h.m.In(tx)
+	return h
 }
 
 // fsmOrNil is what p points to, or nil.
@@ -462,6 +637,10 @@ func Definition() *definitions.Machine {
 	}
 	return def
 }
+
+// FSM returns the definition as an in-memory machine of looplab/fsm, standing in s,
+// for code that speaks it. It knows nothing of rows.
+func FSM(s State) (*engine.FSM, error) { return engine.NewFSM(Definition(), string(s)) }
 
 // fsmCanonical is the definition in canonical form.
 const fsmCanonical = `{

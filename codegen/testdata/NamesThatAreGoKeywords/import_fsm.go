@@ -245,10 +245,13 @@ type Import struct {
 	Type    string
 }
 
-func (o *Import) read(values []any) {
-	o.Func = fsmPointer[int64](values[0])
-	o.Map, _ = values[1].(string)
-	o.Type, _ = values[2].(string)
+// fsmRow gives a row of the engine its types.
+func fsmRow(e engine.Entity) Import {
+	o := Import{ID: e.ID, Status: State(e.State), Version: e.Version}
+	o.Func = fsmPointer[int64](e.Values[0])
+	o.Map, _ = e.Values[1].(string)
+	o.Type, _ = e.Values[2].(string)
+	return o
 }
 
 func (o *Import) values() []any {
@@ -336,7 +339,7 @@ func (m *Machine) In(tx engine.Tx) *Machine { return &Machine{m.fsm.In(tx)} }
 // A row that is already there with the same values is AlreadyReached. Errors:
 // [engine.ErrMismatch] where it has others; and those of every call, see [Machine].
 func (m *Machine) Create(ctx context.Context, n NewImport, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.CreateValues(ctx, n.ID, "", n.values(), opts...))
+	return fsmCall(m.fsm.CreateValues(ctx, n.ID, "", n.values(), opts...))
 }
 
 // Get reads the row called id.
@@ -345,9 +348,7 @@ func (m *Machine) Get(ctx context.Context, id string) (Import, error) {
 	if err != nil {
 		return Import{}, err
 	}
-	o := Import{ID: e.ID, Status: State(e.State), Version: e.Version}
-	o.read(e.Values)
-	return o, nil
+	return fsmRow(e), nil
 }
 
 // Journal returns what was applied to the row called id, in version order.
@@ -360,14 +361,19 @@ func (m *Machine) Can(ctx context.Context, id string, t Transition, args engine.
 	return m.fsm.Can(ctx, id, string(t), args)
 }
 
-func (m *Machine) result(r engine.Result, err error) (Result, error) {
+// fsmCall gives the answer of the engine its types.
+func fsmCall(r engine.Result, err error) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	return fsmResult(r), nil
+}
+
+func fsmResult(r engine.Result) Result {
 	return Result{
 		ID: r.ID, From: State(r.From), To: State(r.To), State: State(r.State), Version: r.Version,
 		Outcome: r.Outcome, Key: r.Key, First: r.First,
-	}, nil
+	}
 }
 
 // Type fires "type": 2fa-pending → 3ds.
@@ -375,7 +381,7 @@ func (m *Machine) result(r engine.Result, err error) (Result, error) {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Type(ctx context.Context, id string, args TypeArgs, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "type", id, args.values(), opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "type", id, args.values(), opts...))
 }
 
 // CanType returns nil, or the error that firing type would give if the row were o.
@@ -392,7 +398,7 @@ func CanType(o Import, args TypeArgs) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Go(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "go", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "go", id, nil, opts...))
 }
 
 // CanGo returns nil, or the error that firing go would give if the row were o.
@@ -409,7 +415,7 @@ func CanGo(o Import) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Func(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "func", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "func", id, nil, opts...))
 }
 
 // CanFunc returns nil, or the error that firing func would give if the row were o.
@@ -426,7 +432,7 @@ func CanFunc(o Import) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) X2fa(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "2fa", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "2fa", id, nil, opts...))
 }
 
 // Can2fa returns nil, or the error that firing 2fa would give if the row were o.
@@ -443,7 +449,7 @@ func Can2fa(o Import) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Range(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "range", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "range", id, nil, opts...))
 }
 
 // CanRange returns nil, or the error that firing range would give if the row were o.
@@ -460,7 +466,7 @@ func CanRange(o Import) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Select(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "select", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "select", id, nil, opts...))
 }
 
 // CanSelect returns nil, or the error that firing select would give if the row were o.
@@ -470,6 +476,191 @@ func CanSelect(o Import) error {
 		return nil
 	}
 	return fsmRules().Can("select", o.ID, string(o.Status), o.Version, o.values(), nil)
+}
+
+// Handle is a row in a state, at a version: one type per state, with only the
+// transitions that leave it. Its calls apply to this version alone: lost to another
+// transition they are [engine.ErrConflict], lost to the same one AlreadyReached. A
+// handle never changes; a call that succeeds returns the next one.
+//
+// To see which one it is, switch on its type, Import and the state: [Import2faPending], ….
+//
+//sumtype:decl
+type Handle interface {
+	// Get returns the row at the version of the handle. Load has read it; behind a
+	// transition it is read now, and [engine.ErrConflict] says that it has moved on.
+	Get(ctx context.Context) (Import, error)
+	// Load returns the handle of the state that the row is in now.
+	Load(ctx context.Context) (Handle, error)
+	// Result returns the result that led to the handle. That of Machine.Load has
+	// nothing but ID, State and Version.
+	Result() Result
+
+	sealed()
+}
+
+// Load reads the row called id and returns the handle of its state.
+func (m *Machine) Load(ctx context.Context, id string) (Handle, error) {
+	o, err := m.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	h := fsmHandle{m: m, row: o, read: true, res: Result{ID: o.ID, State: o.Status, Version: o.Version}}
+	return h.in(o.Status), nil
+}
+
+// fsmHandle is what all handles are made of.
+type fsmHandle struct {
+	m    *Machine
+	row  Import
+	read bool // all of row is known, not only ID, Status and Version
+	res  Result
+}
+
+func (fsmHandle) sealed() {}
+
+// Result returns the result that led to the handle.
+func (h fsmHandle) Result() Result { return h.res }
+
+// Load returns the handle of the state that the row is in now.
+func (h fsmHandle) Load(ctx context.Context) (Handle, error) { return h.m.Load(ctx, h.row.ID) }
+
+// Get returns the row at the version of the handle.
+func (h fsmHandle) Get(ctx context.Context) (Import, error) {
+	if h.read {
+		return h.row, nil
+	}
+	o, err := h.m.Get(ctx, h.row.ID)
+	if err == nil && o.Version != h.row.Version {
+		return Import{}, fmt.Errorf("importfsm: row %v: %w: the handle is of version %d, the row is %s at version %d", o.ID, engine.ErrConflict, h.row.Version, o.Status, o.Version)
+	}
+	return o, err
+}
+
+// in gives the handle the type of its state.
+func (h fsmHandle) in(s State) Handle {
+	switch s {
+	case State2faPending:
+		return Import2faPending{h}
+	case State3ds:
+		return Import3ds{h}
+	case StateDefault:
+		return ImportDefault{h}
+	case StateNo:
+		return ImportNo{h}
+	case State0123:
+		return Import0123{h}
+	}
+	return nil // [Machine.Get] has refused every other
+}
+
+// to is the handle behind a transition that can only lead to s. A duplicate may find
+// that the row has left s again: then it is the handle of the version that was in s.
+func (h fsmHandle) to(s State, r Result, err error) (fsmHandle, error) {
+	if err != nil {
+		return fsmHandle{}, err
+	}
+	version := r.Version
+	if r.State != s {
+		if r.First == nil || State(r.First.To) != s {
+			return fsmHandle{}, fmt.Errorf("importfsm: row %v: %w: an earlier request led elsewhere than to %s, the row is %s at version %d", r.ID, engine.ErrConflict, s, r.State, r.Version)
+		}
+		version = r.First.Version
+	}
+	return fsmHandle{m: h.m, row: Import{ID: r.ID, Status: s, Version: version}, res: r}, nil
+}
+
+// Import2faPending is a row in state 2fa-pending.
+type Import2faPending struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h Import2faPending) In(tx engine.Tx) Import2faPending {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Type is [Machine.Type] at the version of the handle: 2fa-pending → 3ds.
+func (h Import2faPending) Type(ctx context.Context, args TypeArgs, opts ...engine.CallOption) (Import3ds, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Type(ctx, h.row.ID, args, opts...)
+	next, err := h.to(State3ds, r, err)
+	return Import3ds{next}, err
+}
+
+// Go is [Machine.Go] at the version of the handle: 2fa-pending → default.
+func (h Import2faPending) Go(ctx context.Context, opts ...engine.CallOption) (ImportDefault, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Go(ctx, h.row.ID, opts...)
+	next, err := h.to(StateDefault, r, err)
+	return ImportDefault{next}, err
+}
+
+// Import3ds is a row in state 3ds.
+type Import3ds struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h Import3ds) In(tx engine.Tx) Import3ds {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Func is [Machine.Func] at the version of the handle: 3ds → default.
+func (h Import3ds) Func(ctx context.Context, opts ...engine.CallOption) (ImportDefault, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Func(ctx, h.row.ID, opts...)
+	next, err := h.to(StateDefault, r, err)
+	return ImportDefault{next}, err
+}
+
+// X2fa is [Machine.X2fa] at the version of the handle: 3ds → 0123.
+func (h Import3ds) X2fa(ctx context.Context, opts ...engine.CallOption) (Import0123, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.X2fa(ctx, h.row.ID, opts...)
+	next, err := h.to(State0123, r, err)
+	return Import0123{next}, err
+}
+
+// ImportDefault is a row in state default.
+type ImportDefault struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h ImportDefault) In(tx engine.Tx) ImportDefault {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Range is [Machine.Range] at the version of the handle: default → no.
+func (h ImportDefault) Range(ctx context.Context, opts ...engine.CallOption) (ImportNo, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Range(ctx, h.row.ID, opts...)
+	next, err := h.to(StateNo, r, err)
+	return ImportNo{next}, err
+}
+
+// ImportNo is a row in state no.
+type ImportNo struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h ImportNo) In(tx engine.Tx) ImportNo {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Select is [Machine.Select] at the version of the handle: no → 0123.
+func (h ImportNo) Select(ctx context.Context, opts ...engine.CallOption) (Import0123, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Select(ctx, h.row.ID, opts...)
+	next, err := h.to(State0123, r, err)
+	return Import0123{next}, err
+}
+
+// Import0123 is a row in state 0123.
+type Import0123 struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h Import0123) In(tx engine.Tx) Import0123 {
+	h.m = h.m.In(tx)
+	return h
 }
 
 // fsmOrNil is what p points to, or nil.
@@ -520,6 +711,10 @@ func Definition() *definitions.Machine {
 	}
 	return def
 }
+
+// FSM returns the definition as an in-memory machine of looplab/fsm, standing in s,
+// for code that speaks it. It knows nothing of rows.
+func FSM(s State) (*engine.FSM, error) { return engine.NewFSM(Definition(), string(s)) }
 
 // fsmCanonical is the definition in canonical form.
 const fsmCanonical = `{

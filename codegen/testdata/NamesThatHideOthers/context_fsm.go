@@ -274,12 +274,15 @@ type Context struct {
 	String  string
 }
 
-func (o *Context) read(values []any) {
-	o.Ctx, _ = values[0].(string)
-	o.Err = fsmPointer[time.Time](values[1])
-	o.M, _ = values[2].(int64)
-	o.O, _ = values[3].(int64)
-	o.String, _ = values[4].(string)
+// fsmRow gives a row of the engine its types.
+func fsmRow(e engine.Entity) Context {
+	o := Context{ID: e.ID, Status: State(e.State), Version: e.Version}
+	o.Ctx, _ = e.Values[0].(string)
+	o.Err = fsmPointer[time.Time](e.Values[1])
+	o.M, _ = e.Values[2].(int64)
+	o.O, _ = e.Values[3].(int64)
+	o.String, _ = e.Values[4].(string)
+	return o
 }
 
 func (o *Context) values() []any {
@@ -402,7 +405,7 @@ func (m *Machine) In(tx engine.Tx) *Machine { return &Machine{m.fsm.In(tx)} }
 // A row that is already there with the same values is AlreadyReached. Errors:
 // [engine.ErrMismatch] where it has others; and those of every call, see [Machine].
 func (m *Machine) Create(ctx context.Context, n NewContext, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.CreateValues(ctx, n.ID, "", n.values(), opts...))
+	return fsmCall(m.fsm.CreateValues(ctx, n.ID, "", n.values(), opts...))
 }
 
 // Get reads the row called id.
@@ -411,9 +414,7 @@ func (m *Machine) Get(ctx context.Context, id string) (Context, error) {
 	if err != nil {
 		return Context{}, err
 	}
-	o := Context{ID: e.ID, Status: State(e.State), Version: e.Version}
-	o.read(e.Values)
-	return o, nil
+	return fsmRow(e), nil
 }
 
 // Journal returns what was applied to the row called id, in version order.
@@ -426,14 +427,19 @@ func (m *Machine) Can(ctx context.Context, id string, t Transition, args engine.
 	return m.fsm.Can(ctx, id, string(t), args)
 }
 
-func (m *Machine) result(r engine.Result, err error) (Result, error) {
+// fsmCall gives the answer of the engine its types.
+func fsmCall(r engine.Result, err error) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	return fsmResult(r), nil
+}
+
+func fsmResult(r engine.Result) Result {
 	return Result{
 		ID: r.ID, From: State(r.From), To: State(r.To), State: State(r.State), Version: r.Version,
 		Outcome: r.Outcome, Key: r.Key, First: r.First,
-	}, nil
+	}
 }
 
 // String fires "string": error → nil.
@@ -441,7 +447,7 @@ func (m *Machine) result(r engine.Result, err error) (Result, error) {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) String(ctx context.Context, id string, args StringArgs, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "string", id, args.values(), opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "string", id, args.values(), opts...))
 }
 
 // CanString returns nil, or the error that firing string would give if the row were o.
@@ -458,7 +464,7 @@ func CanString(o Context, args StringArgs) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Read(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "read", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "read", id, nil, opts...))
 }
 
 // CanRead returns nil, or the error that firing read would give if the row were o.
@@ -475,7 +481,7 @@ func CanRead(o Context) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Init(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "init", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "init", id, nil, opts...))
 }
 
 // CanInit returns nil, or the error that firing init would give if the row were o.
@@ -492,7 +498,7 @@ func CanInit(o Context) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) State(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "state", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "state", id, nil, opts...))
 }
 
 // CanState returns nil, or the error that firing state would give if the row were o.
@@ -509,7 +515,7 @@ func CanState(o Context) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat;
 // [engine.ErrInvalidArgs] without [engine.WithKey]; and those of every call, see [Machine].
 func (m *Machine) Values(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "values", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "values", id, nil, opts...))
 }
 
 // CanValues returns nil, or the error that firing values would give if the row were o.
@@ -526,7 +532,7 @@ func CanValues(o Context) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Error(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "error", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "error", id, nil, opts...))
 }
 
 // CanError returns nil, or the error that firing error would give if the row were o.
@@ -543,7 +549,7 @@ func CanError(o Context) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Main(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "main", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "main", id, nil, opts...))
 }
 
 // CanMain returns nil, or the error that firing main would give if the row were o.
@@ -560,7 +566,7 @@ func CanMain(o Context) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) New(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "new", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "new", id, nil, opts...))
 }
 
 // CanNew returns nil, or the error that firing new would give if the row were o.
@@ -577,7 +583,7 @@ func CanNew(o Context) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat;
 // [engine.ErrInvalidArgs] without [engine.WithKey]; and those of every call, see [Machine].
 func (m *Machine) Context(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "context", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "context", id, nil, opts...))
 }
 
 // CanContext returns nil, or the error that firing context would give if the row were o.
@@ -594,7 +600,7 @@ func CanContext(o Context) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Scan(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "scan", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "scan", id, nil, opts...))
 }
 
 // CanScan returns nil, or the error that firing scan would give if the row were o.
@@ -611,7 +617,7 @@ func CanScan(o Context) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Close(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "close", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "close", id, nil, opts...))
 }
 
 // CanClose returns nil, or the error that firing close would give if the row were o.
@@ -628,7 +634,7 @@ func CanClose(o Context) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Value(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "value", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "value", id, nil, opts...))
 }
 
 // CanValue returns nil, or the error that firing value would give if the row were o.
@@ -638,6 +644,239 @@ func CanValue(o Context) error {
 		return nil
 	}
 	return fsmRules().Can("value", o.ID, string(o.Status), o.Version, o.values(), nil)
+}
+
+// Handle is a row in a state, at a version: one type per state, with only the
+// transitions that leave it. Its calls apply to this version alone: lost to another
+// transition they are [engine.ErrConflict], lost to the same one AlreadyReached. A
+// handle never changes; a call that succeeds returns the next one.
+//
+// To see which one it is, switch on its type, Context and the state: [ContextError], ….
+//
+//sumtype:decl
+type Handle interface {
+	// Get returns the row at the version of the handle. Load has read it; behind a
+	// transition it is read now, and [engine.ErrConflict] says that it has moved on.
+	Get(ctx context.Context) (Context, error)
+	// Load returns the handle of the state that the row is in now.
+	Load(ctx context.Context) (Handle, error)
+	// Result returns the result that led to the handle. That of Machine.Load has
+	// nothing but ID, State and Version.
+	Result() Result
+
+	sealed()
+}
+
+// Load reads the row called id and returns the handle of its state.
+func (m *Machine) Load(ctx context.Context, id string) (Handle, error) {
+	o, err := m.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	h := fsmHandle{m: m, row: o, read: true, res: Result{ID: o.ID, State: o.Status, Version: o.Version}}
+	return h.in(o.Status), nil
+}
+
+// fsmHandle is what all handles are made of.
+type fsmHandle struct {
+	m    *Machine
+	row  Context
+	read bool // all of row is known, not only ID, Status and Version
+	res  Result
+}
+
+func (fsmHandle) sealed() {}
+
+// Result returns the result that led to the handle.
+func (h fsmHandle) Result() Result { return h.res }
+
+// Load returns the handle of the state that the row is in now.
+func (h fsmHandle) Load(ctx context.Context) (Handle, error) { return h.m.Load(ctx, h.row.ID) }
+
+// Get returns the row at the version of the handle.
+func (h fsmHandle) Get(ctx context.Context) (Context, error) {
+	if h.read {
+		return h.row, nil
+	}
+	o, err := h.m.Get(ctx, h.row.ID)
+	if err == nil && o.Version != h.row.Version {
+		return Context{}, fmt.Errorf("context: row %v: %w: the handle is of version %d, the row is %s at version %d", o.ID, engine.ErrConflict, h.row.Version, o.Status, o.Version)
+	}
+	return o, err
+}
+
+// in gives the handle the type of its state.
+func (h fsmHandle) in(s State) Handle {
+	switch s {
+	case StateError:
+		return ContextError{h}
+	case StateNil:
+		return ContextNil{h}
+	case StateString:
+		return ContextString{h}
+	case StateValue:
+		return ContextValue{h}
+	case StateFinal:
+		return ContextFinal{h}
+	}
+	return nil // [Machine.Get] has refused every other
+}
+
+// to is the handle behind a transition that can only lead to s. A duplicate may find
+// that the row has left s again: then it is the handle of the version that was in s.
+func (h fsmHandle) to(s State, r Result, err error) (fsmHandle, error) {
+	if err != nil {
+		return fsmHandle{}, err
+	}
+	version := r.Version
+	if r.State != s {
+		if r.First == nil || State(r.First.To) != s {
+			return fsmHandle{}, fmt.Errorf("context: row %v: %w: an earlier request led elsewhere than to %s, the row is %s at version %d", r.ID, engine.ErrConflict, s, r.State, r.Version)
+		}
+		version = r.First.Version
+	}
+	return fsmHandle{m: h.m, row: Context{ID: r.ID, Status: s, Version: version}, res: r}, nil
+}
+
+// ContextError is a row in state error.
+type ContextError struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h ContextError) In(tx engine.Tx) ContextError {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// String is [Machine.String] at the version of the handle: error → nil.
+func (h ContextError) String(ctx context.Context, args StringArgs, opts ...engine.CallOption) (ContextNil, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.String(ctx, h.row.ID, args, opts...)
+	next, err := h.to(StateNil, r, err)
+	return ContextNil{next}, err
+}
+
+// Read is [Machine.Read] at the version of the handle: error → string.
+func (h ContextError) Read(ctx context.Context, opts ...engine.CallOption) (ContextString, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Read(ctx, h.row.ID, opts...)
+	next, err := h.to(StateString, r, err)
+	return ContextString{next}, err
+}
+
+// Init is [Machine.Init] at the version of the handle: error → value.
+func (h ContextError) Init(ctx context.Context, opts ...engine.CallOption) (ContextValue, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Init(ctx, h.row.ID, opts...)
+	next, err := h.to(StateValue, r, err)
+	return ContextValue{next}, err
+}
+
+// State is [Machine.State] at the version of the handle: error → final.
+func (h ContextError) State(ctx context.Context, opts ...engine.CallOption) (ContextFinal, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.State(ctx, h.row.ID, opts...)
+	next, err := h.to(StateFinal, r, err)
+	return ContextFinal{next}, err
+}
+
+// ContextNil is a row in state nil.
+type ContextNil struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h ContextNil) In(tx engine.Tx) ContextNil {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Values is [Machine.Values] at the version of the handle: nil → error.
+func (h ContextNil) Values(ctx context.Context, opts ...engine.CallOption) (ContextError, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Values(ctx, h.row.ID, opts...)
+	next, err := h.to(StateError, r, err)
+	return ContextError{next}, err
+}
+
+// Error is [Machine.Error] at the version of the handle: nil → string.
+func (h ContextNil) Error(ctx context.Context, opts ...engine.CallOption) (ContextString, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Error(ctx, h.row.ID, opts...)
+	next, err := h.to(StateString, r, err)
+	return ContextString{next}, err
+}
+
+// Main is [Machine.Main] at the version of the handle: nil → value.
+func (h ContextNil) Main(ctx context.Context, opts ...engine.CallOption) (ContextValue, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Main(ctx, h.row.ID, opts...)
+	next, err := h.to(StateValue, r, err)
+	return ContextValue{next}, err
+}
+
+// New is [Machine.New] at the version of the handle: nil → final.
+func (h ContextNil) New(ctx context.Context, opts ...engine.CallOption) (ContextFinal, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.New(ctx, h.row.ID, opts...)
+	next, err := h.to(StateFinal, r, err)
+	return ContextFinal{next}, err
+}
+
+// ContextString is a row in state string.
+type ContextString struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h ContextString) In(tx engine.Tx) ContextString {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Context is [Machine.Context] at the version of the handle: string → nil.
+func (h ContextString) Context(ctx context.Context, opts ...engine.CallOption) (ContextNil, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Context(ctx, h.row.ID, opts...)
+	next, err := h.to(StateNil, r, err)
+	return ContextNil{next}, err
+}
+
+// Scan is [Machine.Scan] at the version of the handle: string → value.
+func (h ContextString) Scan(ctx context.Context, opts ...engine.CallOption) (ContextValue, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Scan(ctx, h.row.ID, opts...)
+	next, err := h.to(StateValue, r, err)
+	return ContextValue{next}, err
+}
+
+// Close is [Machine.Close] at the version of the handle: string → final.
+func (h ContextString) Close(ctx context.Context, opts ...engine.CallOption) (ContextFinal, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Close(ctx, h.row.ID, opts...)
+	next, err := h.to(StateFinal, r, err)
+	return ContextFinal{next}, err
+}
+
+// ContextValue is a row in state value.
+type ContextValue struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h ContextValue) In(tx engine.Tx) ContextValue {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Value is [Machine.Value] at the version of the handle: value → final.
+func (h ContextValue) Value(ctx context.Context, opts ...engine.CallOption) (ContextFinal, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Value(ctx, h.row.ID, opts...)
+	next, err := h.to(StateFinal, r, err)
+	return ContextFinal{next}, err
+}
+
+// ContextFinal is a row in state final.
+type ContextFinal struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h ContextFinal) In(tx engine.Tx) ContextFinal {
+	h.m = h.m.In(tx)
+	return h
 }
 
 // fsmOrNil is what p points to, or nil.
@@ -688,6 +927,10 @@ func Definition() *definitions.Machine {
 	}
 	return def
 }
+
+// FSM returns the definition as an in-memory machine of looplab/fsm, standing in s,
+// for code that speaks it. It knows nothing of rows.
+func FSM(s State) (*engine.FSM, error) { return engine.NewFSM(Definition(), string(s)) }
 
 // fsmCanonical is the definition in canonical form.
 const fsmCanonical = `{

@@ -192,6 +192,12 @@ type Parcel struct {
 	Version int64
 }
 
+// fsmRow gives a row of the engine its types.
+func fsmRow(e engine.Entity) Parcel {
+	o := Parcel{ID: e.ID, Status: State(e.State), Version: e.Version}
+	return o
+}
+
 // NewParcel is a row to create in state packed.
 type NewParcel struct {
 	ID string
@@ -252,7 +258,7 @@ func (m *Machine) In(tx engine.Tx) *Machine { return &Machine{m.fsm.In(tx)} }
 // A row that is already there with the same values is AlreadyReached. Errors:
 // [engine.ErrMismatch] where it has others; and those of every call, see [Machine].
 func (m *Machine) Create(ctx context.Context, n NewParcel, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.CreateValues(ctx, n.ID, "", nil, opts...))
+	return fsmCall(m.fsm.CreateValues(ctx, n.ID, "", nil, opts...))
 }
 
 // Get reads the row called id.
@@ -261,8 +267,7 @@ func (m *Machine) Get(ctx context.Context, id string) (Parcel, error) {
 	if err != nil {
 		return Parcel{}, err
 	}
-	o := Parcel{ID: e.ID, Status: State(e.State), Version: e.Version}
-	return o, nil
+	return fsmRow(e), nil
 }
 
 // Journal returns what was applied to the row called id, in version order.
@@ -275,14 +280,19 @@ func (m *Machine) Can(ctx context.Context, id string, t Transition, args engine.
 	return m.fsm.Can(ctx, id, string(t), args)
 }
 
-func (m *Machine) result(r engine.Result, err error) (Result, error) {
+// fsmCall gives the answer of the engine its types.
+func fsmCall(r engine.Result, err error) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	return fsmResult(r), nil
+}
+
+func fsmResult(r engine.Result) Result {
 	return Result{
 		ID: r.ID, From: State(r.From), To: State(r.To), State: State(r.State), Version: r.Version,
 		Outcome: r.Outcome, Key: r.Key, First: r.First,
-	}, nil
+	}
 }
 
 // Send fires "send": packed → sent.
@@ -290,7 +300,7 @@ func (m *Machine) result(r engine.Result, err error) (Result, error) {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Send(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "send", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "send", id, nil, opts...))
 }
 
 // CanSend returns nil, or the error that firing send would give if the row were o.
@@ -307,7 +317,7 @@ func CanSend(o Parcel) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Deliver(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "deliver", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "deliver", id, nil, opts...))
 }
 
 // CanDeliver returns nil, or the error that firing deliver would give if the row were o.
@@ -317,6 +327,137 @@ func CanDeliver(o Parcel) error {
 		return nil
 	}
 	return fsmRules().Can("deliver", o.ID, string(o.Status), o.Version, nil, nil)
+}
+
+// Handle is a row in a state, at a version: one type per state, with only the
+// transitions that leave it. Its calls apply to this version alone: lost to another
+// transition they are [engine.ErrConflict], lost to the same one AlreadyReached. A
+// handle never changes; a call that succeeds returns the next one.
+//
+// To see which one it is, switch on its type, Parcel and the state: [ParcelPacked], ….
+//
+//sumtype:decl
+type Handle interface {
+	// Get returns the row at the version of the handle. Load has read it; behind a
+	// transition it is read now, and [engine.ErrConflict] says that it has moved on.
+	Get(ctx context.Context) (Parcel, error)
+	// Load returns the handle of the state that the row is in now.
+	Load(ctx context.Context) (Handle, error)
+	// Result returns the result that led to the handle. That of Machine.Load has
+	// nothing but ID, State and Version.
+	Result() Result
+
+	sealed()
+}
+
+// Load reads the row called id and returns the handle of its state.
+func (m *Machine) Load(ctx context.Context, id string) (Handle, error) {
+	o, err := m.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	h := fsmHandle{m: m, row: o, read: true, res: Result{ID: o.ID, State: o.Status, Version: o.Version}}
+	return h.in(o.Status), nil
+}
+
+// fsmHandle is what all handles are made of.
+type fsmHandle struct {
+	m    *Machine
+	row  Parcel
+	read bool // all of row is known, not only ID, Status and Version
+	res  Result
+}
+
+func (fsmHandle) sealed() {}
+
+// Result returns the result that led to the handle.
+func (h fsmHandle) Result() Result { return h.res }
+
+// Load returns the handle of the state that the row is in now.
+func (h fsmHandle) Load(ctx context.Context) (Handle, error) { return h.m.Load(ctx, h.row.ID) }
+
+// Get returns the row at the version of the handle.
+func (h fsmHandle) Get(ctx context.Context) (Parcel, error) {
+	if h.read {
+		return h.row, nil
+	}
+	o, err := h.m.Get(ctx, h.row.ID)
+	if err == nil && o.Version != h.row.Version {
+		return Parcel{}, fmt.Errorf("parcel: row %v: %w: the handle is of version %d, the row is %s at version %d", o.ID, engine.ErrConflict, h.row.Version, o.Status, o.Version)
+	}
+	return o, err
+}
+
+// in gives the handle the type of its state.
+func (h fsmHandle) in(s State) Handle {
+	switch s {
+	case StatePacked:
+		return ParcelPacked{h}
+	case StateSent:
+		return ParcelSent{h}
+	case StateDelivered:
+		return ParcelDelivered{h}
+	}
+	return nil // [Machine.Get] has refused every other
+}
+
+// to is the handle behind a transition that can only lead to s. A duplicate may find
+// that the row has left s again: then it is the handle of the version that was in s.
+func (h fsmHandle) to(s State, r Result, err error) (fsmHandle, error) {
+	if err != nil {
+		return fsmHandle{}, err
+	}
+	version := r.Version
+	if r.State != s {
+		if r.First == nil || State(r.First.To) != s {
+			return fsmHandle{}, fmt.Errorf("parcel: row %v: %w: an earlier request led elsewhere than to %s, the row is %s at version %d", r.ID, engine.ErrConflict, s, r.State, r.Version)
+		}
+		version = r.First.Version
+	}
+	return fsmHandle{m: h.m, row: Parcel{ID: r.ID, Status: s, Version: version}, res: r}, nil
+}
+
+// ParcelPacked is a row in state packed.
+type ParcelPacked struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h ParcelPacked) In(tx engine.Tx) ParcelPacked {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Send is [Machine.Send] at the version of the handle: packed → sent.
+func (h ParcelPacked) Send(ctx context.Context, opts ...engine.CallOption) (ParcelSent, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Send(ctx, h.row.ID, opts...)
+	next, err := h.to(StateSent, r, err)
+	return ParcelSent{next}, err
+}
+
+// ParcelSent is a row in state sent.
+type ParcelSent struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h ParcelSent) In(tx engine.Tx) ParcelSent {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Deliver is [Machine.Deliver] at the version of the handle: sent → delivered.
+func (h ParcelSent) Deliver(ctx context.Context, opts ...engine.CallOption) (ParcelDelivered, error) {
+	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
+	r, err := h.m.Deliver(ctx, h.row.ID, opts...)
+	next, err := h.to(StateDelivered, r, err)
+	return ParcelDelivered{next}, err
+}
+
+// ParcelDelivered is a row in state delivered.
+type ParcelDelivered struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h ParcelDelivered) In(tx engine.Tx) ParcelDelivered {
+	h.m = h.m.In(tx)
+	return h
 }
 
 // DefinitionHash identifies the definition by its meaning: formatting, comments
@@ -351,6 +492,10 @@ func Definition() *definitions.Machine {
 	}
 	return def
 }
+
+// FSM returns the definition as an in-memory machine of looplab/fsm, standing in s,
+// for code that speaks it. It knows nothing of rows.
+func FSM(s State) (*engine.FSM, error) { return engine.NewFSM(Definition(), string(s)) }
 
 // fsmCanonical is the definition in canonical form.
 const fsmCanonical = `{
