@@ -75,8 +75,27 @@ func columnDDL(d Dialect, c ColumnSpec, def *definitions.Machine, shared bool) s
 	case c.Use == UseStatus && shared:
 		s, _ := def.State(def.Initial[0])
 		line += " DEFAULT " + stateLiteral(d, s.Value)
+	case c.Use == UseField && shared && !c.Nullable:
+		line += fieldDefault(d, def, c)
 	}
 	return line
+}
+
+// fieldDefault lets the machine that owns Create insert rows without knowing the
+// fields of the others.
+func fieldDefault(d Dialect, def *definitions.Machine, c ColumnSpec) string {
+	i := slices.IndexFunc(def.Fields, func(f definitions.Field) bool { return f.Column == c.Name })
+	f := &def.Fields[i]
+	if f.Default == nil || f.Default.Value == nil {
+		return ""
+	}
+	switch v := bindValue(f.Default.Value).(type) {
+	case int64, float64:
+		return fmt.Sprintf(" DEFAULT %v", v)
+	case string:
+		return " DEFAULT " + d.Literal(v)
+	}
+	return ""
 }
 
 // statusCheck refuses values that are no state, aliases included.

@@ -278,7 +278,8 @@ func (t *table) firstVersion(b *builder) {
 		b.sql("1")
 		return
 	}
-	b.sql("COALESCE((SELECT MAX(version) FROM ").table(t.def.Journal.Table).sql(" WHERE machine = ").param(constant(t.def.Name))
+	b.sql("COALESCE((SELECT MAX(version) FROM ").table(t.def.Journal.Table).sql(" WHERE ")
+	t.siblings(b)
 	b.sql(" AND entity_id = ").param(func(v *values) any { return v.entity }).sql("), 0) + 1")
 }
 

@@ -181,7 +181,7 @@ func (t *table) entriesText(b *builder, def *definitions.Transition, p *plan) {
 		b.sql(" AND ").name("key").sql(" = ").compared(func(v *values) any { return nullable(v.q.Key) })
 	})
 	b.sql(" UNION ALL ")
-	t.entryText(b, kindCreation, func() { b.sql(" AND transition = ''") })
+	t.lastEntry(b, kindCreation, t.siblings, func() { b.sql(" AND transition = ''") })
 	b.sql(" UNION ALL ")
 	t.entryText(b, kindEntered, func() { b.sql(" AND (from_state IS NULL OR from_state <> to_state)") })
 	if def == nil {
@@ -235,8 +235,14 @@ func namesInJournal(s *definitions.State) []string {
 
 // entryText selects the last entry of the row that fits.
 func (t *table) entryText(b *builder, kind string, and func()) {
+	t.lastEntry(b, kind, func(b *builder) { b.name("machine").sql(" = ").compared(constant(t.def.Name)) }, and)
+}
+
+func (t *table) lastEntry(b *builder, kind string, machines func(*builder), and func()) {
 	b.sql("SELECT * FROM (SELECT '", kind, "' AS kind, ").names(entryColumns).sql(" FROM ").table(t.def.Journal.Table)
-	b.sql(" WHERE machine = ").compared(constant(t.def.Name)).sql(" AND entity_id = ").compared(func(v *values) any { return v.entity })
+	b.sql(" WHERE ")
+	machines(b)
+	b.sql(" AND entity_id = ").compared(func(v *values) any { return v.entity })
 	and()
 	b.sql(" ORDER BY version DESC LIMIT 1) AS e", kind)
 }

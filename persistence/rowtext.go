@@ -98,8 +98,9 @@ func (t *table) whereUnique(b *builder, fields []string, value func(v *values, f
 // deleted and created again goes on from there.
 func (t *table) lastVersionText() statement {
 	b := &builder{d: t.d}
-	b.sql("SELECT COALESCE(MAX(version), 0) FROM ").table(t.def.Journal.Table)
-	b.sql(" WHERE machine = ").compared(constant(t.def.Name)).sql(" AND entity_id = ").compared(func(v *values) any { return v.entity })
+	b.sql("SELECT COALESCE(MAX(version), 0) FROM ").table(t.def.Journal.Table).sql(" WHERE ")
+	t.siblings(b)
+	b.sql(" AND entity_id = ").compared(func(v *values) any { return v.entity })
 	return b.statement()
 }
 

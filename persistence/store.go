@@ -23,6 +23,7 @@ type Store struct {
 	runner     Runner // nil: database/sql transactions
 	wait       time.Duration
 	owned      bool
+	shared     shared
 }
 
 // Config is what a dialect package opens a store with.
@@ -70,6 +71,9 @@ func (s *Store) Bind(ctx context.Context, rules *engine.Rules) (engine.Table, er
 	def := rules.Definition()
 	columns, err := s.verify(ctx, def)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.shared.join(def.Table.Name, def.Name); err != nil {
 		return nil, err
 	}
 	t := &table{s: s, d: s.d, f: s.d.Features(), rules: rules, def: def, columns: columns,
