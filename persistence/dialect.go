@@ -59,12 +59,17 @@ type Features struct {
 	// TakeLock: inside a caller's transaction an UPDATE of no row comes first, so
 	// that the write lock is held before anything is read (SQLite).
 	TakeLock bool
+	// ShareRead is appended to a SELECT that looks for the row an INSERT ran into; ""
+	// where an INSERT cannot run into one that the unit did not see before.
+	ShareRead string
 	// VersionByInsertID: the UPDATE reports the new version as LastInsertId.
 	VersionByInsertID bool
 	// OneStatement: CAS and journal are one data-modifying CTE.
 	OneStatement bool
 	// SetInOrder: SET runs from left to right and reads what it has just written.
 	SetInOrder bool
+	// Compound: transaction, CAS, journal and COMMIT can be one prepared statement.
+	Compound bool
 	// DetachWrites: the driver must not see a context that can be cancelled while
 	// it writes.
 	DetachWrites bool
@@ -111,10 +116,11 @@ type Column struct {
 	Collation string
 	// UniqueAlone: the column is by itself a primary or unique key.
 	UniqueAlone bool
+	// Triggered: an UPDATE of the table runs a trigger, which hides the id that
+	// Features.VersionByInsertID rests on.
+	Triggered bool
 	// Folds: the column's collation takes different bytes for equal.
-	Folds bool
-	// Labels are the only values of an enum type.
-	Labels    []string
+	Folds     bool
 	Length    int // in characters, of text types; 0 where unbounded
 	Precision int // digits of decimals, bits of integers; 0 where unbounded
 	Scale     int
