@@ -257,6 +257,9 @@ func (c *conn) tryValues(ctx context.Context, tx *sql.Tx, b *batch) error {
 	for _, e := range b.holds {
 		list = append(list, orTrue(bld.Check(e)), "("+bld.Condition(e)+") IS TRUE")
 	}
+	if len(list) == 0 {
+		return nil
+	}
 	st, err := bld.Build("SELECT " + strings.Join(list, ", ") + " FROM " + c.table + " ORDER BY id")
 	if err != nil {
 		return err
