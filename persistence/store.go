@@ -77,7 +77,7 @@ func (s *Store) Bind(ctx context.Context, rules *engine.Rules) (engine.Table, er
 		return nil, err
 	}
 	t := &table{s: s, d: s.d, f: s.d.Features(), rules: rules, def: def, columns: columns,
-		plans: make([]atomic.Pointer[plan], len(def.Transitions)), ones: make([]oneShapes, len(def.Transitions))}
+		plans: make([]atomic.Pointer[plan], len(def.Transitions)), ones: make([]oneShapes, len(def.Transitions)), compounds: make([]compoundShapes, len(def.Transitions))}
 	t.fields = t.fieldColumns(columns[len(columns)-len(def.Fields):])
 	t.read, t.readLocked, t.state = t.readText(false), t.readText(true), t.stateText()
 	t.exists, t.insert, t.takeLock = t.existsText(), t.insertText(), t.takeLockText()

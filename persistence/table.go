@@ -23,6 +23,7 @@ type table struct {
 	// ones and createOnes are the texts where one statement is the whole unit.
 	ones       []oneShapes
 	createOnes [2]statement
+	compounds  []compoundShapes
 	// columns are the table's, as the database has them.
 	columns []Column
 
@@ -49,23 +50,32 @@ func (t *table) CanonicalID(id string) (string, error) {
 func (t *table) Apply(ctx context.Context, tx engine.Tx, call *engine.Call) (engine.Change, error) {
 	v := &values{call: call, id: t.idValue(call.ID), entity: call.ID}
 	p := t.planOf(call.Transition)
-	plain := !t.def.Journal.Enabled && call.Version != 0 && p.single >= 0 && p.whole.target >= 0 && !p.whole.readsRow
+	plain := !t.def.Journal.Enabled && (call.Version != 0 || t.tellsVersion()) && p.single >= 0 && p.whole.target >= 0 && !p.whole.readsRow
+	compound := t.compound(tx, call, p, plain)
 	keyed := call.Key != "" && !call.KeyOwn
 	var change engine.Change
 	var effect func(context.Context, engine.Tx) error
 	if call.Effect != nil {
 		effect = func(ctx context.Context, tx engine.Tx) error { return call.Effect(ctx, tx, change) }
 	}
-	err := t.unit(ctx, tx, plain, keyed, effect, func(x Execer) error {
+	err := t.unit(ctx, tx, plain || compound, keyed, effect, func(x Execer) error {
 		var err error
-		if t.f.OneStatement {
+		switch {
+		case t.f.OneStatement:
 			change, err = t.stepOne(x, p, v, tx != nil && keyed)
-			return err
+		case compound:
+			change, err = t.stepCompound(x, p, v)
+		default:
+			change, err = t.step(x, p, v)
 		}
-		change, err = t.step(x, p, v)
 		return err
 	})
 	return change, err
+}
+
+// tellsVersion reports whether an UPDATE alone tells the version it wrote.
+func (t *table) tellsVersion() bool {
+	return t.f.VersionByInsertID && !t.columns[UseVersion].Triggered
 }
 
 // unit runs fn as one atomic unit: inside the caller's transaction, through the
@@ -159,8 +169,9 @@ func (t *table) step(x Execer, p *plan, v *values) (engine.Change, error) {
 	}
 	u := p.updates[from]
 	if u.readsRow {
-		if named, v.row = t.lockRow(x, v, from, named); v.row == nil {
-			return engine.Change{}, errMiss
+		var err error
+		if named, v.row, err = t.lockRow(x, v, from, named); err != nil {
+			return engine.Change{}, err
 		}
 	}
 	st := &u.any
@@ -186,19 +197,22 @@ func (t *table) step(x Execer, p *plan, v *values) (engine.Change, error) {
 	return engine.Change{OK: true, From: v.edge.from, To: v.edge.to, Version: v.edge.version}, nil
 }
 
-// lockRow reads the row's values under its lock, for a CAS that binds them. It gives
-// none where the row is not what the call needs.
-func (t *table) lockRow(x Execer, v *values, state int, version int64) (int64, []any) {
+// lockRow reads the row's values under its lock, for a CAS that binds them. A row that
+// is not what the call needs is a miss.
+func (t *table) lockRow(x Execer, v *values, state int, version int64) (int64, []any, error) {
 	dest := t.rowDest()
 	found, err := x.Query(t.readLocked.text, t.readLocked.args(v), dest)
 	if err != nil || !found {
-		return 0, nil
+		return 0, nil, errors.Join(err, missIf(err == nil))
 	}
 	row, found, err := t.rowState(dest)
-	if err != nil || !found || row.State != state || (version != 0 && version != row.Version) {
-		return 0, nil
+	if err != nil {
+		return 0, nil, err
 	}
-	return row.Version, row.Values
+	if !found || row.State != state || (version != 0 && version != row.Version) {
+		return 0, nil, errMiss
+	}
+	return row.Version, row.Values, nil
 }
 
 // mustRead reports whether the row is read before the CAS. The CAS pins what was
@@ -270,7 +284,7 @@ func (t *table) createStep(x Execer, v *values) (engine.Change, error) {
 		}
 	}
 	if _, _, err := x.Exec(t.insert.text, t.insert.args(v)); err != nil {
-		return engine.Change{}, err
+		return engine.Change{}, t.ranInto(x, v, err)
 	}
 	if t.def.Journal.Enabled {
 		if _, _, err := x.Exec(t.record.text, t.record.args(v)); err != nil {
@@ -278,6 +292,25 @@ func (t *table) createStep(x Execer, v *values) (engine.Change, error) {
 		}
 	}
 	return engine.Change{OK: true, From: -1, To: v.edge.to, Version: v.edge.version}, nil
+}
+
+// ranInto says what an INSERT that a constraint refused means: a row of the same id
+// that appeared in the meantime is a miss, everything else is the user's own constraint.
+// The row is read in share mode: the refused INSERTs of several losers hold shared
+// locks on it already, and would wait for each other to lock it exclusively.
+func (t *table) ranInto(x Execer, v *values, err error) error {
+	if t.f.ShareRead == "" || t.s.Classify(err) != engine.ClassConstraint {
+		return err
+	}
+	var one any
+	exists, readErr := x.Query(t.exists.text+t.f.ShareRead, t.exists.args(v), []any{&one})
+	switch {
+	case readErr != nil:
+		return readErr
+	case exists:
+		return errMiss
+	}
+	return err
 }
 
 func missIf(miss bool) error {

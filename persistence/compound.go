@@ -1,0 +1,143 @@
+package persistence
+
+import (
+	"sync/atomic"
+
+	"github.com/fsmgen/fsmgen/definitions/expr"
+	"github.com/fsmgen/fsmgen/engine"
+)
+
+// Variables of a compound. They would hide columns of the same name.
+const (
+	varVersion = "fsmgen_v"
+	varFrom    = "fsmgen_from" // the status before, where several sources need it
+	varTo      = "fsmgen_to"   // the status after, where the row decides it
+)
+
+// compoundShapes are the texts of a transition with and without a named version.
+type compoundShapes [2]atomic.Pointer[statement]
+
+// compoundText returns the compound of a transition, built at its first use.
+func (t *table) compoundText(i int, p *plan, named bool) *statement {
+	slot := &t.compounds[i][index(named)]
+	if st := slot.Load(); st != nil {
+		return st
+	}
+	st := t.buildCompound(p, named)
+	slot.Store(&st)
+	return &st
+}
+
+// buildCompound makes one statement of a whole unit: its transaction, the CAS, the
+// journal row and the commit, in one round trip (MariaDB). The answer is selected
+// after COMMIT, so that an error of COMMIT comes instead of it. LAST_INSERT_ID is
+// taken right after the CAS: the journal's own overwrites it.
+func (t *table) buildCompound(p *plan, named bool) statement {
+	cas := &p.whole.any
+	if named {
+		cas = &p.whole.named
+	}
+	b := &builder{d: t.d}
+	b.sql("BEGIN NOT ATOMIC DECLARE ", varVersion, " BIGINT; ")
+	t.declareStatus(b, varFrom, p.single < 0)
+	t.declareStatus(b, varTo, p.whole.target < 0)
+	b.sql("DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END; ")
+	b.sql("SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION; ")
+	if p.single < 0 {
+		t.readStatus(b, varFrom, t.f.LockRead)
+	}
+	b.sql(cas.text, "; ")
+	b.binds = append(b.binds, cas.binds...)
+	b.sql("IF ROW_COUNT() = 1 THEN SET ", varVersion, " = LAST_INSERT_ID(); ")
+	if p.whole.target < 0 {
+		t.readStatus(b, varTo, "")
+	}
+	if t.def.Journal.Enabled {
+		t.compoundRecord(b, p)
+	}
+	b.sql("COMMIT; ELSE ROLLBACK; END IF; SELECT ", varVersion)
+	if p.single < 0 {
+		b.sql(", ", varFrom)
+	}
+	if p.whole.target < 0 {
+		b.sql(", ", varTo)
+	}
+	b.sql("; END")
+	return b.statement()
+}
+
+func (t *table) declareStatus(b *builder, name string, needed bool) {
+	switch {
+	case !needed:
+	case t.def.Table.Status.Type == expr.Int:
+		b.sql("DECLARE ", name, " BIGINT; ")
+	default:
+		b.sql("DECLARE ", name, " VARCHAR(1024) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin; ")
+	}
+}
+
+func (t *table) readStatus(b *builder, into, lock string) {
+	b.sql("SELECT ").name(t.def.Table.Status.Name).sql(" INTO ", into, " FROM ").table(t.def.Table.Name).sql(" WHERE ")
+	t.whereID(b)
+	b.sql(lock, "; ")
+}
+
+// compoundRecord is the journal's INSERT with what only the compound knows.
+func (t *table) compoundRecord(b *builder, p *plan) {
+	b.sql("INSERT INTO ").table(t.def.Journal.Table).sql(" (").names(journalColumns).sql(") VALUES (")
+	for i, f := range t.journalBinds() {
+		if i > 0 {
+			b.sql(", ")
+		}
+		switch {
+		case i == logVersion:
+			b.sql(varVersion)
+		case i == logFrom && p.single < 0:
+			t.nameOfStatus(b, varFrom)
+		case i == logTo && p.whole.target < 0:
+			t.nameOfStatus(b, varTo)
+		default:
+			b.param(f)
+		}
+	}
+	b.sql("); ")
+}
+
+// nameOfStatus appends the name of the state a variable's value stands for.
+func (t *table) nameOfStatus(b *builder, variable string) {
+	b.sql("CASE ", variable)
+	for i := range t.def.States {
+		t.whenState(b, &t.def.States[i])
+	}
+	b.sql(" END")
+}
+
+// stepCompound is the unit of one transition where one round trip does it all.
+func (t *table) stepCompound(x Execer, p *plan, v *values) (engine.Change, error) {
+	v.edge = edge{from: p.single, to: p.whole.target}
+	if v.call.Version != 0 {
+		v.edge.version = v.call.Version + 1
+	}
+	st := t.compoundText(v.call.Transition, p, v.call.Version != 0)
+	var version, was, became any
+	dest := []any{&version}
+	if p.single < 0 {
+		dest = append(dest, &was)
+	}
+	if p.whole.target < 0 {
+		dest = append(dest, &became)
+	}
+	if _, err := x.Query(st.text, st.args(v), dest); err != nil {
+		return engine.Change{}, err
+	}
+	if version == nil {
+		return engine.Change{}, errMiss
+	}
+	return t.changed(p, version, was, became)
+}
+
+// compound reports whether the compound is the way to run a call: it must be the
+// whole unit, more than one statement, and one CAS for all sources.
+func (t *table) compound(tx engine.Tx, call *engine.Call, p *plan, plain bool) bool {
+	return t.f.Compound && tx == nil && call.Effect == nil && !plain && p.whole != nil && !p.whole.readsRow
+}

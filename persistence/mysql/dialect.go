@@ -1,0 +1,139 @@
+package mysql
+
+import (
+	"database/sql"
+	"encoding/hex"
+	"strings"
+	"time"
+
+	"github.com/fsmgen/fsmgen/definitions"
+	"github.com/fsmgen/fsmgen/definitions/expr"
+	"github.com/fsmgen/fsmgen/persistence"
+	"github.com/fsmgen/fsmgen/persistence/sqlexpr"
+)
+
+// dialect is how MariaDB and MySQL read and fail.
+type dialect struct{ server }
+
+func (dialect) Name() string { return "mysql" }
+
+func (d dialect) Features() persistence.Features {
+	return persistence.Features{
+		LockRead: " FOR UPDATE", ShareRead: " LOCK IN SHARE MODE", VersionByInsertID: true,
+		StaleSnapshots: true, SetInOrder: true, Compound: d.compound(),
+	}
+}
+
+// Isolation of the engine's own transactions: each statement sees what is committed.
+func (dialect) Isolation() sql.IsolationLevel { return sql.LevelReadCommitted }
+
+// begin opens a transaction of the engine's own. The level holds for the one
+// transaction, so a connection goes back as it came.
+func (d dialect) begin() []string {
+	const level, start = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED", "START TRANSACTION"
+	if d.compound() {
+		return []string{"BEGIN NOT ATOMIC " + level + "; " + start + "; END"}
+	}
+	return []string{level, start}
+}
+
+func (dialect) Expressions() sqlexpr.Dialect { return sqlexpr.MySQL }
+
+func (dialect) Quote(ident string) string {
+	return "`" + strings.ReplaceAll(ident, "`", "``") + "`"
+}
+
+// Literal means the same under every sql_mode and client character set: a backslash,
+// which some modes take for itself, is written in hex.
+func (dialect) Literal(s string) string {
+	if strings.ContainsRune(s, '\\') {
+		return "_utf8mb4 X'" + hex.EncodeToString([]byte(s)) + "'"
+	}
+	text := "'" + strings.ReplaceAll(s, "'", "''") + "'"
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return "_utf8mb4" + text
+		}
+	}
+	return text
+}
+
+func (dialect) Param(int) string { return "?" }
+
+// TextEqual needs no more than the column's own collation: Verify has seen to it that
+// it compares by bytes.
+func (dialect) TextEqual(column, param string) string { return column + " = " + param }
+
+func (dialect) JournalTime(t time.Time) any { return t.UTC().Truncate(time.Microsecond) }
+
+// bytewise is the collation that compares by bytes, trailing spaces included.
+func (s server) bytewise() string {
+	switch {
+	case s.either: // comments that only one of the two executes
+		return "CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */"
+	case s.maria:
+		return "CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin"
+	}
+	return "CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin"
+}
+
+// ColumnType: JSON is text, since both databases' own type would rewrite numbers.
+func (d dialect) ColumnType(c persistence.ColumnSpec) string {
+	switch c.Type {
+	case expr.Int:
+		return "BIGINT"
+	case expr.Float:
+		return "DOUBLE"
+	case expr.Bool:
+		return "BOOLEAN"
+	case expr.Time:
+		return "DATETIME(6)"
+	case expr.Bytes:
+		return "LONGBLOB"
+	case expr.Decimal:
+		return "DECIMAL(18,6)"
+	case expr.JSON:
+		return "LONGTEXT CHARACTER SET utf8mb4"
+	}
+	return "VARCHAR(255) " + d.bytewise()
+}
+
+func (dialect) TableDDL(table string, lines []string) string {
+	return "CREATE TABLE IF NOT EXISTS " + persistence.QuoteTable(dialect{}, table) + " (\n  " + strings.Join(lines, ",\n  ") + "\n) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4"
+}
+
+// The journal's unique indexes; what they refuse is told from the user's own by name.
+const (
+	versionIndex = "fsmgen_version"
+	keyIndex     = "fsmgen_key"
+)
+
+func (d dialect) JournalDDL(table string) []string {
+	text := func(n string) string { return "VARCHAR(" + n + ") " + d.bytewise() }
+	return []string{d.TableDDL(table, []string{
+		"`seq` BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY",
+		"`machine` " + text("64") + " NOT NULL",
+		"`entity_id` " + text("255") + " NOT NULL",
+		"`version` BIGINT NOT NULL",
+		"`transition` " + text("64") + " NOT NULL",
+		"`from_state` " + text("64") + " NULL",
+		"`to_state` " + text("64") + " NOT NULL",
+		"`args` LONGTEXT CHARACTER SET utf8mb4 NULL",
+		"`key` VARBINARY(255) NOT NULL",
+		"`fingerprint` VARBINARY(64) NOT NULL",
+		"`attempt` VARBINARY(64) NOT NULL",
+		"`actor` " + text("255") + " NULL",
+		"`meta` LONGTEXT CHARACTER SET utf8mb4 NULL",
+		"`topic` " + text("255") + " NULL",
+		"`published_at` DATETIME(6) NULL",
+		"`at` DATETIME(6) NOT NULL",
+		"UNIQUE KEY `" + versionIndex + "` (`machine`, `entity_id`, `version`)",
+		"UNIQUE KEY `" + keyIndex + "` (`machine`, `entity_id`, `key`)",
+	})}
+}
+
+// DDL gives the statements that create the business table and the journal of
+// definitions, where they are missing, in text that MariaDB and MySQL both execute.
+func DDL(defs ...*definitions.Machine) string {
+	return strings.Join(persistence.DDL(dialect{server{either: true}}, defs...), ";\n\n") + ";\n"
+}

@@ -1,0 +1,138 @@
+package mysql
+
+import (
+	"context"
+	sqldriver "database/sql/driver"
+	"errors"
+	"sync"
+	"time"
+
+	"database/sql"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/fsmgen/fsmgen/engine"
+	"github.com/fsmgen/fsmgen/persistence"
+)
+
+// runner executes units on connections of the pool, with statements that stay
+// prepared on each. A connection is pinned for the unit: a statement given to the
+// pool would be repeated by database/sql when its connection broke.
+type runner struct {
+	db    *sqlx.DB
+	begin []string // opens a transaction
+	wait  time.Duration
+
+	mu       sync.Mutex
+	sessions map[sqldriver.Conn]*session
+	sweepAt  int
+}
+
+// grace is how long a statement that was sent may still answer when its context has
+// ended: an answer is worth more than a connection closed and an outcome not known.
+const grace = 50 * time.Millisecond
+
+// Unit runs fn in one transaction, or plain: as single statements.
+func (r *runner) Unit(ctx context.Context, plain bool, fn func(x persistence.Execer) error) error {
+	conn, err := r.conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // gives the connection back
+	var out error
+	err = conn.Raw(func(dc any) error {
+		s, err := r.session(dc)
+		if err != nil {
+			return err
+		}
+		done := s.use(ctx)
+		defer done()
+		if plain {
+			out = s.single(fn)
+		} else {
+			out = s.transaction(r.begin, fn)
+		}
+		if s.broken {
+			r.forget(s)
+			return sqldriver.ErrBadConn // not given to anybody else
+		}
+		return nil
+	})
+	if out != nil || errors.Is(err, sqldriver.ErrBadConn) {
+		return out
+	}
+	return notSent(err)
+}
+
+// conn takes a connection. Waiting is bounded; where one is free there is nothing to
+// wait for, and the timer is saved.
+func (r *runner) conn(ctx context.Context) (*sql.Conn, error) {
+	if stats := r.db.Stats(); stats.MaxOpenConnections == 0 || stats.InUse < stats.MaxOpenConnections {
+		conn, err := r.db.Conn(ctx)
+		return conn, r.connError(ctx, err)
+	}
+	wait, cancel := context.WithTimeout(ctx, r.wait)
+	defer cancel()
+	conn, err := r.db.Conn(wait)
+	return conn, r.connError(ctx, err)
+}
+
+func (r *runner) connError(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return &engine.Fault{Class: engine.ClassUnsent, Err: ctx.Err(), Hint: "the context ended while waiting for a connection"}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &engine.Fault{Class: engine.ClassRetryable, Err: err,
+			Hint: "no connection of the pool became free; a call made while a transaction is open must go through In(tx)"}
+	}
+	return notSent(err)
+}
+
+// notSent classifies an error of something that writes nothing.
+func notSent(err error) error {
+	if err == nil {
+		return nil
+	}
+	class := classify(err)
+	if class == engine.ClassUnknown {
+		class = engine.ClassRetryable
+	}
+	return &engine.Fault{Class: class, Err: err}
+}
+
+// session finds the statements of a driver connection, and forgets those of
+// connections that were closed.
+func (r *runner) session(dc any) (*session, error) {
+	conn, err := asConn(dc)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s, ok := r.sessions[conn]; ok {
+		return s, nil
+	}
+	if len(r.sessions) >= r.sweepAt {
+		for c := range r.sessions {
+			if v, ok := c.(sqldriver.Validator); ok && !v.IsValid() {
+				delete(r.sessions, c)
+			}
+		}
+		r.sweepAt = 2*len(r.sessions) + 16
+	}
+	if r.sessions == nil {
+		r.sessions = map[sqldriver.Conn]*session{}
+	}
+	s := &session{conn: conn, stmts: map[string]sqldriver.Stmt{}}
+	r.sessions[conn] = s
+	return s, nil
+}
+
+// forget drops a session whose connection is about to be closed.
+func (r *runner) forget(s *session) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.sessions, s.conn)
+}
