@@ -5,10 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fsmgen/fsmgen/definitions/expr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/shopspring/decimal"
+
+	"github.com/fsmgen/fsmgen/definitions/expr"
 )
 
 // sameMachine holds that two machines are equal but for where they came from.

@@ -8,7 +8,10 @@ import (
 )
 
 // checkTransitions looks at each transition by itself.
-func (l *loader) checkTransitions() {
+func (l *loader) checkTransitions(root *object) {
+	if l.m.Create.Emit != "" && !l.m.Journal.Enabled {
+		l.needsJournal(root.at("create"), "create.emit")
+	}
 	for _, d := range l.drafts {
 		if d.Emit != "" && !l.m.Journal.Enabled {
 			l.needsJournal(d.object.at("emit"), "emit")
@@ -71,6 +74,7 @@ func (l *loader) checkBranches(d *draft) {
 			case never:
 				l.report(at, finding{rule: ruleUnreachableBranch, name: t.State}, "the branch to %q is never taken: its condition is never true", t.State)
 				continue
+			case open:
 			}
 			text := meaning(t.When)
 			if first, again := seen[text]; again {

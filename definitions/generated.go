@@ -8,8 +8,8 @@ import (
 // Identifiers of every generated package, and methods of every generated machine.
 var (
 	packageNames = []string{
-		"Definition", "DefinitionHash", "Handle", "Hooks", "Machine", "New", "ParseState", "Result", "State",
-		"States", "Transition", "Transitions",
+		"Definition", "DefinitionHash", "FSM", "Group", "Handle", "HookEvent", "Hooks", "Machine", "New", "ParseState",
+		"Result", "State", "States", "Transition", "Transitions",
 	}
 	machineMethods = []string{"Can", "Create", "Get", "In", "Journal", "Load"}
 	handleMethods  = []string{"Result"}

@@ -29,6 +29,7 @@ func TestGolden(t *testing.T) {
 }
 
 func golden(t *testing.T, dir string) {
+	t.Helper()
 	if _, err := os.Stat(filepath.Join(dir, "unbuilt")); err != nil {
 		buildEverything(t)
 	}

@@ -20,7 +20,7 @@ func Load(path string) (*Machine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read definition: %w", err)
 	}
-	defer file.Close()
+	defer file.Close() //nolint:errcheck // only read from
 	data, err := io.ReadAll(io.LimitReader(file, maxFileSize+1))
 	if err != nil {
 		return nil, fmt.Errorf("read definition: %w", err)

@@ -2,9 +2,10 @@ package definitions
 
 import (
 	"fmt"
-	"github.com/fsmgen/fsmgen/definitions/expr"
 	"slices"
 	"strings"
+
+	"github.com/fsmgen/fsmgen/definitions/expr"
 )
 
 // loader reads one document into a machine.
@@ -19,7 +20,6 @@ type loader struct {
 	groupStates map[string][]string
 	fieldAt     map[string]pos
 	drafts      []*draft
-	journalAt   pos
 	fieldVars   []expr.Var
 	edges       int
 	// A reference that could not be resolved may have led anywhere: then nothing

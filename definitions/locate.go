@@ -50,6 +50,7 @@ func (s *source) content(n *node) (pos, []rune, bool) {
 		col++
 	case block:
 		return s.following(n.at.line, nil)
+	case plain:
 	}
 	return s.following(n.at.line-1, line[col:], col)
 }

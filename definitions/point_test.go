@@ -88,7 +88,7 @@ func TestNearest(t *testing.T) {
 	f := &findings{}
 	known := slices.Values([]string{"pending", "paid", "shipped", "a", "id", "from"})
 	for name, want := range map[string]string{
-		"pendng": "pending", "payd": "paid", "PAID": "paid", "shiped": "shipped", "form": "from", "ib": "", "x": "", "zzzz": "",
+		"pendng": "pending", "payd": "paid", "PAID": "paid", "shippd": "shipped", "form": "from", "ib": "", "x": "", "zzzz": "",
 		"Pending ": "pending", "aid": "paid",
 	} {
 		if got := f.nearest(name, known); got != want {

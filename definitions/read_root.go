@@ -37,7 +37,7 @@ func (l *loader) read(n *node) {
 	l.readUnique(root)
 	l.readTransitions(root)
 	l.checkGenerated(root)
-	l.checkTransitions()
+	l.checkTransitions(root)
 	l.checkTimeouts(root)
 	l.checkGraph()
 	l.finish()
@@ -74,7 +74,6 @@ func (l *loader) readJournal(root *object) {
 	if n == nil {
 		return
 	}
-	l.journalAt = n.at
 	if n.kind == scalar {
 		on, ok := boolean(n)
 		if !ok {
@@ -124,6 +123,9 @@ func (l *loader) readUnique(root *object) {
 			continue
 		}
 		key := l.readUniqueKey(item)
+		if len(key) == 0 {
+			continue
+		}
 		sorted := strings.Join(slices.Sorted(slices.Values(key)), " ")
 		if first, again := seen[sorted]; again {
 			l.report(item.at, finding{rule: ruleDuplicateEntry, name: sorted}, "the unique key of %s stands in line %d and again in line %d", sorted, first.line, item.at.line)

@@ -22,7 +22,7 @@ func (l *loader) readStates(root *object) {
 	if len(n.pairs) == 0 {
 		l.report(n.at, finding{rule: ruleEmptyList}, "states names no state")
 	}
-	names := newNameSet("state")
+	names := newNameSet("state", GoSuffix)
 	values := newValueSet(l)
 	for _, p := range n.pairs {
 		l.checkStateName(p.key, "a state")
@@ -183,7 +183,7 @@ func (l *loader) readInitial(root *object) {
 
 func (l *loader) readGroups(root *object) {
 	l.groupStates = map[string][]string{}
-	names := newNameSet("group")
+	names := newNameSet("group", GoSuffix)
 	for _, p := range l.members(root, "groups") {
 		l.checkStateName(p.key, "a group")
 		names.add(l, p.key.value, p.key.at)

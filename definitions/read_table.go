@@ -100,7 +100,7 @@ func (l *loader) checkOwnColumns(o *object, owned *ownColumns) {
 
 func (l *loader) readFields(root *object) {
 	l.fieldAt = map[string]pos{}
-	names := newNameSet("field")
+	names := newNameSet("field", GoName)
 	for _, p := range l.members(root, "fields") {
 		if !l.checkFieldName(p.key, "a field") {
 			l.fieldAt[p.key.value] = p.key.at // known, so that its uses are no findings of their own

@@ -33,7 +33,7 @@ func (l *loader) readTransitions(root *object) {
 		l.lostTarget, l.lostSource = true, true
 		return
 	}
-	names := newNameSet("transition")
+	names := newNameSet("transition", GoName)
 	for _, p := range l.members(root, "transitions") {
 		l.checkStateName(p.key, "a transition")
 		names.add(l, p.key.value, p.key.at)
@@ -80,7 +80,7 @@ func (l *loader) readHook(o *object, key string) string {
 }
 
 func (l *loader) readArgs(d *draft) {
-	names := newNameSet("arg")
+	names := newNameSet("arg", GoName)
 	for _, p := range l.members(d.object, "args") {
 		l.checkFieldName(p.key, "an arg")
 		names.add(l, p.key.value, p.key.at)

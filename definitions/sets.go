@@ -13,16 +13,19 @@ func comparePos(a, b pos) int {
 // folding.
 type nameSet struct {
 	what   string
+	toGo   func(string) string
 	goName map[string]string
 	folded map[string]string
 }
 
-func newNameSet(what string) *nameSet {
-	return &nameSet{what: what, goName: map[string]string{}, folded: map[string]string{}}
+// newNameSet begins a set; toGo is [GoName] for names that are identifiers by
+// themselves, [GoSuffix] for those that only ever stand behind a prefix.
+func newNameSet(what string, toGo func(string) string) *nameSet {
+	return &nameSet{what: what, toGo: toGo, goName: map[string]string{}, folded: map[string]string{}}
 }
 
 func (s *nameSet) add(l *loader, name string, at pos) {
-	goName := GoSuffix(name)
+	goName := s.toGo(name)
 	if other, taken := s.goName[goName]; taken && goName != "" {
 		l.report(at, finding{rule: ruleNameCollision, name: name}, "the %ss %q and %q would both be %s in Go", s.what, other, name, goName)
 		return

@@ -24,7 +24,7 @@ type source struct {
 	lines []string
 }
 
-var byteOrderMark = []byte("\xef\xbb\xbf")
+const byteOrderMark = "\xef\xbb\xbf"
 
 // newSource checks what can be said about a file before it is read as YAML. It
 // returns nil if going on makes no sense.
@@ -37,7 +37,7 @@ func newSource(data []byte, f *findings) *source {
 		f.report(pos{1, 1}, finding{rule: ruleNotUTF8}, "the file is UTF-16; save it as UTF-8")
 		return nil
 	}
-	text := uniformBreaks(string(bytes.TrimPrefix(data, byteOrderMark)))
+	text := uniformBreaks(string(bytes.TrimPrefix(data, []byte(byteOrderMark))))
 	if !utf8.ValidString(text) {
 		at := firstInvalid(text)
 		f.report(at, finding{rule: ruleNotUTF8}, "the file is not valid UTF-8 here; save it as UTF-8")
