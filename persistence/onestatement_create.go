@@ -1,0 +1,95 @@
+package persistence
+
+import (
+	"errors"
+
+	"github.com/fsmgen/fsmgen/engine"
+)
+
+// createOneText inserts the row and its journal entry in one statement. An id that
+// exists, a declared unique key that is taken, or a key that was seen, inserts nothing.
+func (t *table) createOneText(keyed bool) statement {
+	return t.createText(keyed, len(t.def.Unique) == 0)
+}
+
+// createText: strict lets only the id stand in the way. Without it every unique index
+// does, since a statement can name one of them, or all.
+func (t *table) createText(keyed, strict bool) statement {
+	b := &builder{d: t.d}
+	b.sql("WITH ", partCAS, " AS (INSERT INTO ").table(t.def.Table.Name).sql(" (")
+	t.rowColumns(b, "")
+	b.sql(") SELECT ").param(func(v *values) any { return v.id }).sql(", ")
+	b.param(func(v *values) any { return t.def.States[v.create.State].Value }).sql(", ")
+	t.firstVersion(b)
+	for i := range t.def.Fields {
+		b.sql(", ").param(func(v *values) any { return bindValue(v.create.Values[i]) })
+	}
+	if keyed {
+		t.keyUnseen(b.sql(" WHERE "), func(v *values) any { return v.create.Key })
+	}
+	b.sql(" ON CONFLICT ")
+	if strict {
+		b.sql("(").name(t.def.Table.ID.Name).sql(") ")
+	}
+	b.sql("DO NOTHING RETURNING ").name(t.def.Table.Version).sql(" AS v)")
+	if t.def.Journal.Enabled {
+		t.logRow(b, func(i int) bool {
+			if i == logVersion {
+				b.sql("c.v")
+			}
+			return i == logVersion
+		})
+		b.sql(" FROM ", partCAS, " AS c)")
+	}
+	b.sql(" SELECT c.v FROM ", partCAS, " AS c")
+	return b.statement()
+}
+
+// firstVersion appends the version a new row starts with: the one after the
+// journal's last for this id, so that a row created again goes on from there.
+func (t *table) firstVersion(b *builder) {
+	if !t.def.Journal.Enabled {
+		b.sql("1")
+		return
+	}
+	b.sql("COALESCE((SELECT MAX(version) FROM ").table(t.def.Journal.Table).sql(" WHERE ")
+	t.siblings(b)
+	b.sql(" AND entity_id = ").param(func(v *values) any { return v.entity }).sql("), 0) + 1")
+}
+
+// createOne is the unit of one creation where one statement does it all.
+func (t *table) createOne(x Execer, v *values) (engine.Change, error) {
+	v.edge = edge{from: -1, to: v.create.State}
+	keyed := t.def.Journal.Enabled && !v.create.KeyOwn
+	var version any
+	st := &t.createOnes[index(keyed)]
+	found, err := x.Query(st.text, st.args(v), []any{&version})
+	if err == nil && !found && len(t.def.Unique) > 0 {
+		found, err = t.createStrictly(x, v, keyed, &version)
+	}
+	if err != nil || !found {
+		return engine.Change{}, errors.Join(err, missIf(err == nil))
+	}
+	n, ok := version.(int64)
+	if !ok {
+		return engine.Change{}, errVersionType
+	}
+	return engine.Change{OK: true, From: -1, To: v.create.State, Version: n}, nil
+}
+
+// createStrictly settles what stood in the way of a creation. Where it was neither the
+// id nor a declared key, it is a unique index that the definition does not know: then
+// the same again, strictly, lets the database say which.
+func (t *table) createStrictly(x Execer, v *values, keyed bool, version *any) (bool, error) {
+	var one any
+	if taken, err := x.Query(t.exists.text, t.exists.args(v), []any{&one}); err != nil || taken {
+		return false, err
+	}
+	if keyed {
+		if seen, err := x.Query(t.keySeen.text, t.keySeen.args(v), []any{&one}); err != nil || seen {
+			return false, err
+		}
+	}
+	st := t.createText(keyed, true)
+	return x.Query(st.text, st.args(v), []any{version})
+}
