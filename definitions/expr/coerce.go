@@ -85,8 +85,10 @@ func coerceKind(t Type, scale int, rv reflect.Value) (out any, ok bool, err erro
 		}
 		return rv.Bytes(), true, nil
 	case k == reflect.Struct && t == Time && rv.CanConvert(reflect.TypeFor[time.Time]()):
-		out, err = coerceTime(rv.Convert(reflect.TypeFor[time.Time]()).Interface().(time.Time), nil)
-		return out, true, err
+		if tm, isTime := rv.Convert(reflect.TypeFor[time.Time]()).Interface().(time.Time); isTime {
+			out, err = coerceTime(tm, nil)
+			return out, true, err
+		}
 	}
 	return nil, false, nil
 }

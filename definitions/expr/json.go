@@ -197,7 +197,8 @@ func AppendJSON(dst []byte, t Type, v any) []byte {
 	}
 	switch t {
 	case String:
-		return appendJSONString(dst, v.(string))
+		s, _ := v.(string)
+		return appendJSONString(dst, s)
 	case Time, Decimal:
 		return append(AppendText(append(dst, '"'), t, v), '"')
 	case Bytes:

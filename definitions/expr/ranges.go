@@ -13,7 +13,7 @@ const (
 type floatRange struct{ low, high int }
 
 // leafRange is that of an operand within the bound: 53 digits from 2^-100 down.
-var leafRange = floatRange{low: -152, high: 101}
+func leafRange() floatRange { return floatRange{low: -152, high: 101} }
 
 // floatRange computes the range of a float operation and refuses one that could
 // leave that of float64.
@@ -66,7 +66,7 @@ func (c *checker) rangeOf(n *Node) floatRange {
 		if r, ok := c.ranges[n]; ok {
 			return r
 		}
-		return leafRange
+		return leafRange()
 	}
 	a, b := c.rangeOf(args[0]), c.rangeOf(args[1])
 	return floatRange{low: min(a.low, b.low), high: max(a.high, b.high)}

@@ -1,6 +1,9 @@
 package expr
 
-import "strings"
+import (
+	"errors"
+	"strings"
+)
 
 // A Rejection is the answer of an expression that has no value: an overflow, a
 // division by zero, a value that does not fit. It rejects the whole call.
@@ -38,7 +41,7 @@ func (r *Rejection) finish(in *Input) {
 	r.Operation = r.node.String()
 	r.Reason = r.err.Error()
 	r.Values = readings(r.node, in)
-	if r.err == errStored {
+	if errors.Is(r.err, errStored) {
 		r.Values = nil
 	}
 }

@@ -204,8 +204,14 @@ func TestCoerceOfCanonicalValuesDoesNotAllocate(t *testing.T) {
 		t Type
 		v any
 	}{
-		{String, "some text"}, {Int, int64(1 << 40)}, {Float, 1.25}, {Bool, true},
-		{Time, moment}, {Bytes, []byte("some")}, {Decimal, dec("12.345")}, {Decimal, dec("1200")},
+		{String, "some text"},
+		{Int, int64(1 << 40)},
+		{Float, 1.25},
+		{Bool, true},
+		{Time, moment},
+		{Bytes, []byte("some")},
+		{Decimal, dec("12.345")},
+		{Decimal, dec("1200")},
 	} {
 		if n := testing.AllocsPerRun(100, func() { _, _ = Coerce(c.t, -1, c.v) }); n != 0 {
 			t.Errorf("Coerce(%s) allocates %v times", c.t, n)
@@ -234,8 +240,10 @@ func TestCanonicalText(t *testing.T) {
 		{Decimal, dec("-0.000001"), "9:-0.000001"},
 		{Decimal, dec("1e3"), "4:1000"},
 		{Decimal, dec("-999999999999.999999"), "20:-999999999999.999999"},
-		{JSON, json.RawMessage(`{"b": [1.0, 1e2, "\u0041<"], "a":{"z":null,"y":true}, "b2":0}`),
-			`48:{"a":{"y":true,"z":null},"b":[1.0,1e2,"A<"],"b2":0}`},
+		{
+			JSON, json.RawMessage(`{"b": [1.0, 1e2, "\u0041<"], "a":{"z":null,"y":true}, "b2":0}`),
+			`48:{"a":{"y":true,"z":null},"b":[1.0,1e2,"A<"],"b2":0}`,
+		},
 		{JSON, json.RawMessage(`{"a":1,"a":{"b":1,"b":2}}`), `13:{"a":{"b":2}}`},
 		{JSON, json.RawMessage(`"\n\t\""`), `12:"\n\u0009\""`},
 	} {
@@ -309,8 +317,18 @@ func TestJSONKeepsValuesExactly(t *testing.T) {
 		t   Type
 		raw string
 	}{
-		{Int, `"5"`}, {Int, "1.5"}, {Float, `"x"`}, {Bool, "1"}, {String, "5"}, {Time, `"now"`},
-		{Bytes, `"*"`}, {Decimal, "1.5"}, {Decimal, `"1e999"`}, {JSON, "{"}, {Nil, `""`}, {Bool, "nul"},
+		{Int, `"5"`},
+		{Int, "1.5"},
+		{Float, `"x"`},
+		{Bool, "1"},
+		{String, "5"},
+		{Time, `"now"`},
+		{Bytes, `"*"`},
+		{Decimal, "1.5"},
+		{Decimal, `"1e999"`},
+		{JSON, "{"},
+		{Nil, `""`},
+		{Bool, "nul"},
 	} {
 		if v, err := FromJSON(c.t, []byte(c.raw)); err == nil {
 			t.Errorf("FromJSON(%s, %s) = %v, want an error", c.t, c.raw, v)
@@ -325,10 +343,18 @@ func TestParseText(t *testing.T) {
 		text string
 		want any
 	}{
-		{String, "0123", "0123"}, {String, "", ""}, {Int, "-9223372036854775808", int64(math.MinInt64)}, {Int, "0", int64(0)},
-		{Float, "1e3", 1000.0}, {Float, "-0", 0.0}, {Bool, "true", true}, {Decimal, "1.50", dec("1.5")},
-		{Time, "2026-01-02T03:04:05.5+08:00", at("2026-01-01T19:04:05.5Z")}, {Bytes, "AP8=", []byte{0, 255}},
-		{JSON, `{"a": 1}`, json.RawMessage(`{"a":1}`)}, {JSON, "null", nil},
+		{String, "0123", "0123"},
+		{String, "", ""},
+		{Int, "-9223372036854775808", int64(math.MinInt64)},
+		{Int, "0", int64(0)},
+		{Float, "1e3", 1000.0},
+		{Float, "-0", 0.0},
+		{Bool, "true", true},
+		{Decimal, "1.50", dec("1.5")},
+		{Time, "2026-01-02T03:04:05.5+08:00", at("2026-01-01T19:04:05.5Z")},
+		{Bytes, "AP8=", []byte{0, 255}},
+		{JSON, `{"a": 1}`, json.RawMessage(`{"a":1}`)},
+		{JSON, "null", nil},
 	} {
 		got, err := ParseText(c.t, -1, c.text)
 		if err != nil || !Equal(c.t, got, c.want) {
@@ -339,9 +365,25 @@ func TestParseText(t *testing.T) {
 		t    Type
 		text string
 	}{
-		{String, "\x00"}, {Int, "0123"}, {Int, "1_000"}, {Int, "0x1f"}, {Int, "1.0"}, {Int, ""}, {Int, "9223372036854775808"},
-		{Float, "inf"}, {Float, "0x1p3"}, {Float, "1e999"}, {Bool, "yes"}, {Bool, "True"}, {Decimal, "1e3"}, {Decimal, ".5"},
-		{Time, "2026-01-02"}, {Time, "2026-01-02T03:04:05"}, {Bytes, "?"}, {JSON, ""}, {Duration, "1s"},
+		{String, "\x00"},
+		{Int, "0123"},
+		{Int, "1_000"},
+		{Int, "0x1f"},
+		{Int, "1.0"},
+		{Int, ""},
+		{Int, "9223372036854775808"},
+		{Float, "inf"},
+		{Float, "0x1p3"},
+		{Float, "1e999"},
+		{Bool, "yes"},
+		{Bool, "True"},
+		{Decimal, "1e3"},
+		{Decimal, ".5"},
+		{Time, "2026-01-02"},
+		{Time, "2026-01-02T03:04:05"},
+		{Bytes, "?"},
+		{JSON, ""},
+		{Duration, "1s"},
 	} {
 		if got, err := ParseText(c.t, 2, c.text); err == nil {
 			t.Errorf("ParseText(%s, %q) = %v, want an error", c.t, c.text, got)
@@ -360,9 +402,15 @@ func TestFormatValue(t *testing.T) {
 		v    any
 		want string
 	}{
-		{Int, int64(9900), "9900"}, {String, `wx-"1"`, `"wx-\"1\""`}, {String, nil, "nil"}, {Bool, true, "true"},
-		{Decimal, dec("1.50"), "1.5"}, {Time, at("2026-01-02T03:04:05.5Z"), "2026-01-02T03:04:05.5Z"},
-		{Bytes, []byte{0, 255}, "0x00ff"}, {JSON, json.RawMessage(`{"a":1}`), `{"a":1}`}, {Duration, 90 * time.Second, "1m30s"},
+		{Int, int64(9900), "9900"},
+		{String, `wx-"1"`, `"wx-\"1\""`},
+		{String, nil, "nil"},
+		{Bool, true, "true"},
+		{Decimal, dec("1.50"), "1.5"},
+		{Time, at("2026-01-02T03:04:05.5Z"), "2026-01-02T03:04:05.5Z"},
+		{Bytes, []byte{0, 255}, "0x00ff"},
+		{JSON, json.RawMessage(`{"a":1}`), `{"a":1}`},
+		{Duration, 90 * time.Second, "1m30s"},
 		{String, long, `"` + strings.Repeat("支", 21) + `…"`},
 	} {
 		if got := FormatValue(c.t, c.v); got != c.want {

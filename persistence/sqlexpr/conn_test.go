@@ -63,10 +63,22 @@ func field(name string, t expr.Type, null bool, l expr.Limits, types ...string) 
 }
 
 var testArgs = []expr.Var{
-	{Name: "i", Type: expr.Int}, {Name: "in", Type: expr.Int, Nullable: true}, {Name: "f", Type: expr.Float}, {Name: "fn", Type: expr.Float, Nullable: true},
-	{Name: "s", Type: expr.String}, {Name: "sn", Type: expr.String, Nullable: true}, {Name: "b", Type: expr.Bool}, {Name: "bn", Type: expr.Bool, Nullable: true},
-	{Name: "t", Type: expr.Time}, {Name: "tn", Type: expr.Time, Nullable: true}, {Name: "d", Type: expr.Decimal, Scale: -1}, {Name: "dn", Type: expr.Decimal, Nullable: true, Scale: -1},
-	{Name: "y", Type: expr.Bytes}, {Name: "yn", Type: expr.Bytes, Nullable: true}, {Name: "j", Type: expr.JSON}, {Name: "jn", Type: expr.JSON, Nullable: true},
+	{Name: "i", Type: expr.Int},
+	{Name: "in", Type: expr.Int, Nullable: true},
+	{Name: "f", Type: expr.Float},
+	{Name: "fn", Type: expr.Float, Nullable: true},
+	{Name: "s", Type: expr.String},
+	{Name: "sn", Type: expr.String, Nullable: true},
+	{Name: "b", Type: expr.Bool},
+	{Name: "bn", Type: expr.Bool, Nullable: true},
+	{Name: "t", Type: expr.Time},
+	{Name: "tn", Type: expr.Time, Nullable: true},
+	{Name: "d", Type: expr.Decimal, Scale: -1},
+	{Name: "dn", Type: expr.Decimal, Nullable: true, Scale: -1},
+	{Name: "y", Type: expr.Bytes},
+	{Name: "yn", Type: expr.Bytes, Nullable: true},
+	{Name: "j", Type: expr.JSON},
+	{Name: "jn", Type: expr.JSON, Nullable: true},
 }
 
 var testEnv = func() expr.Env {
@@ -134,7 +146,7 @@ func (c *conn) create(tb testing.TB) {
 
 func mustExec(tb testing.TB, db *sql.DB, text string) {
 	tb.Helper()
-	if _, err := db.ExecContext(context.Background(), text); err != nil {
+	if _, err := db.ExecContext(context.WithoutCancel(tb.Context()), text); err != nil {
 		tb.Fatalf("%s: %v", text, err)
 	}
 }
@@ -181,7 +193,7 @@ func reachable(tb testing.TB, driver, dsn, env string) bool {
 	db, err := sql.Open(driver, dsn)
 	if err == nil {
 		defer db.Close()
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(tb.Context(), 5*time.Second)
 		defer cancel()
 		err = db.PingContext(ctx)
 	}

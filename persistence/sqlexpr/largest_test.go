@@ -131,18 +131,46 @@ func TestRejectionLeavesTheTransactionUsable(t *testing.T) {
 // TestValuesOfOtherClients: what another client left in a column and no type allows is
 // rejected when it is read, and never raises an error.
 func TestValuesOfOtherClients(t *testing.T) {
-	ctx := context.Background()
+	ctx := t.Context()
 	for _, c := range connect(t) {
 		junk := map[Dialect][]struct{ field, value string }{
 			SQLite: {
-				{"i1", "'abc'"}, {"i1", "1.5"}, {"i1", "x'00'"}, {"f1", "9e999"}, {"f1", "'abc'"}, {"s1", "x'41'"}, {"b1", "'yes'"},
-				{"t1", "'soon'"}, {"t1", "5"}, {"t1", "''"}, {"t1", "'0001-01-01 00:00:00+00:00'"},
-				{"d1", "'1e3'"}, {"d1", "'0.1234567'"}, {"d1", "'1000000000000'"}, {"d1", "''"}, {"d1", "'-'"}, {"d1", "'1-2'"}, {"d1", "'1.2.3'"}, {"d1", "'NaN'"}, {"d1", "x'31'"},
+				{"i1", "'abc'"},
+				{"i1", "1.5"},
+				{"i1", "x'00'"},
+				{"f1", "9e999"},
+				{"f1", "'abc'"},
+				{"s1", "x'41'"},
+				{"b1", "'yes'"},
+				{"t1", "'soon'"},
+				{"t1", "5"},
+				{"t1", "''"},
+				{"t1", "'0001-01-01 00:00:00+00:00'"},
+				{"d1", "'1e3'"},
+				{"d1", "'0.1234567'"},
+				{"d1", "'1000000000000'"},
+				{"d1", "''"},
+				{"d1", "'-'"},
+				{"d1", "'1-2'"},
+				{"d1", "'1.2.3'"},
+				{"d1", "'NaN'"},
+				{"d1", "x'31'"},
 				{"d1", "'99999999999999999999'"},
 			},
 			Postgres: {
-				{"f1", "'NaN'"}, {"f1", "'Infinity'"}, {"f1", "'-Infinity'"}, {"t1", "'infinity'"}, {"t1", "'-infinity'"}, {"t1", "'0044-03-15 BC'"}, {"t1", "'200000-01-01'"},
-				{"d1", "'NaN'"}, {"dn1", "'NaN'"}, {"dn1", "0.1234567"}, {"dn1", "1e12"}, {"dn1", "1e1000"}, {"dn1", "'Infinity'"},
+				{"f1", "'NaN'"},
+				{"f1", "'Infinity'"},
+				{"f1", "'-Infinity'"},
+				{"t1", "'infinity'"},
+				{"t1", "'-infinity'"},
+				{"t1", "'0044-03-15 BC'"},
+				{"t1", "'200000-01-01'"},
+				{"d1", "'NaN'"},
+				{"dn1", "'NaN'"},
+				{"dn1", "0.1234567"},
+				{"dn1", "1e12"},
+				{"dn1", "1e1000"},
+				{"dn1", "'Infinity'"},
 			},
 			MySQL: {{"t1", "'0000-00-00 00:00:00'"}},
 		}[c.dialect]

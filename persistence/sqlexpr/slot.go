@@ -113,6 +113,8 @@ func (st *Statement) Bind(dst []any, in Binding) []any {
 
 func (s *Slot) bind(in *Binding) any {
 	switch s.Source {
+	case FromLiteral:
+		return s.Literal
 	case FromArg:
 		return s.form.of(in.Arg(s.Name))
 	case FromField:
@@ -122,7 +124,7 @@ func (s *Slot) bind(in *Binding) any {
 	case FromOwn:
 		return in.Own[s.Index]
 	}
-	return s.Literal
+	return nil
 }
 
 const wallLayout = "2006-01-02 15:04:05.000000"
@@ -133,19 +135,24 @@ func (f form) of(v any) any {
 	case decimal.Decimal:
 		return f.ofDecimal(x)
 	case time.Time:
-		switch f {
-		case formUnits:
-			return x.UnixMicro()
-		case formWall:
-			return x.UTC().Format(wallLayout)
-		}
-		return x.UTC().Truncate(time.Microsecond)
+		return f.ofTime(x)
 	case time.Duration:
 		return x.Microseconds()
 	case json.RawMessage:
 		return string(x)
 	}
 	return v
+}
+
+func (f form) ofTime(tm time.Time) any {
+	switch f {
+	case formUnits:
+		return tm.UnixMicro()
+	case formWall:
+		return tm.UTC().Format(wallLayout)
+	case formPlain, formText, formMoment:
+	}
+	return tm.UTC().Truncate(time.Microsecond)
 }
 
 func (f form) ofDecimal(d decimal.Decimal) any {
