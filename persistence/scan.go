@@ -92,7 +92,7 @@ func decode(t expr.Type, raw any) (any, error) {
 	switch t {
 	case expr.Bytes:
 		if b, ok := raw.([]byte); ok {
-			return append([]byte(nil), b...), nil
+			return append([]byte{}, b...), nil
 		}
 		return []byte(text), nil
 	case expr.String:
