@@ -114,7 +114,7 @@ func (r *Rules) duplicate(q *request, s *Snapshot) verdict {
 		return r.notAllowed(q, s, "")
 	case definitions.DuplicatesOwn:
 		reached = reached && ours && r.enteredByOwn(s)
-		passed = !t.targets[s.Row.State] && ours
+		passed = ours
 	default:
 		passed = t.passed[s.Row.State] || ours
 	}
@@ -124,15 +124,46 @@ func (r *Rules) duplicate(q *request, s *Snapshot) verdict {
 	if why := r.otherIdentity(t, q, s); why != "" {
 		return r.answer(q, s, ErrMismatch, why)
 	}
+	v := verdict{outcome: AlreadyPassed}
 	if reached {
-		return verdict{outcome: AlreadyReached, first: s.Entered}
+		v.outcome = AlreadyReached
 	}
-	return verdict{outcome: AlreadyPassed, first: s.Entered}
+	if s.Entered != nil && r.inJournal(s.Entered.To) == s.Row.State { // else it was moved by hand
+		v.first = s.Entered
+	}
+	return v
 }
 
 // enteredByOwn: the last entry that entered the state is the transition's own.
 func (r *Rules) enteredByOwn(s *Snapshot) bool {
-	return s.Entered == nil || s.Own.Version >= s.Entered.Version
+	return r.inJournal(s.Own.To) == s.Row.State && (s.Entered == nil || s.Own.Version >= s.Entered.Version)
+}
+
+// inJournal gives the index of the state that a journal entry names, which may be
+// by an alias; -1 where it is none of the machine's.
+func (r *Rules) inJournal(name string) int {
+	if i, ok := r.byName[name]; ok {
+		return i
+	}
+	if i, ok := r.byText[name]; ok {
+		return i
+	}
+	return -1
+}
+
+// settled reports whether an answer to a bare call still holds although an earlier
+// write of the same call may have been applied: only if the row shows that it was not.
+func (r *Rules) settled(q *request, s *Snapshot) bool {
+	t := &r.transitions[q.call.Transition]
+	switch {
+	case !s.Found || s.Row.State < 0:
+		return false
+	case q.version == 0: // no target leads back into a source
+		return t.sources[s.Row.State]
+	case s.Row.Version == q.version+1:
+		return !t.targets[s.Row.State]
+	}
+	return s.Row.Version <= q.version
 }
 
 // otherIdentity says in words how the request differs from the one that was

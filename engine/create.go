@@ -90,8 +90,8 @@ func (m *Machine) create(ctx context.Context, id, state string, fields []any, op
 // creation is one Create across its tries.
 type creation struct {
 	Creation
-	attempts int
-	unknown  error
+	stateSaid bool // the caller named the initial state
+	tries
 }
 
 // fill checks a creation and completes it with defaults and its record.
@@ -100,7 +100,7 @@ func (m *Machine) fill(q *creation, state string, o *callOptions) error {
 	if o.hasVer {
 		return errors.New("WithVersion: a row that is created has no version yet")
 	}
-	if state == "" {
+	if q.stateSaid = state != ""; !q.stateSaid {
 		state = def.Initial[0]
 	}
 	if !contains(def.Initial, state) {
@@ -190,7 +190,7 @@ func (m *Machine) runCreate(ctx context.Context, q *creation) (Result, error) {
 		}
 		s, err := m.table.Inspect(ctx, m.tx, Inquiry{ID: q.ID, Transition: -1, Key: q.Key, Values: q.Values})
 		if err != nil {
-			return Result{}, m.createError(nil, q, "the row was not created, and reading the reason failed", errors.Join(err, ctx.Err()))
+			return Result{}, m.createInspectError(ctx, q, err)
 		}
 		v := m.rules.classifyCreation(q, &s)
 		if v.err != nil {
@@ -225,6 +225,9 @@ func (r *Rules) classifyCreation(q *creation, s *Snapshot) verdict {
 	}
 	if !s.Found {
 		return verdict{again: true}
+	}
+	if c := s.Creation; c != nil && q.stateSaid && r.inJournal(c.To) != q.State {
+		return fail(ErrMismatch, fmt.Sprintf("the row was created as %s, this call says %s", c.To, r.stateName(q.State)))
 	}
 	for i, given := range q.Given {
 		if given == nil {
@@ -261,7 +264,7 @@ func (r *Rules) createdWith(s *Snapshot, field int) (any, bool, error) {
 func (m *Machine) createFailed(ctx context.Context, q *creation, err error) (repeat bool, _ error) {
 	var f *Fault
 	if !errors.As(err, &f) {
-		return false, m.createError(nil, q, "", err)
+		f = &Fault{Class: ClassFatal, Err: err}
 	}
 	switch f.Class {
 	case ClassDuplicateKey:
@@ -276,7 +279,7 @@ func (m *Machine) createFailed(ctx context.Context, q *creation, err error) (rep
 		return false, m.createError(ErrUnknownOutcome, q, unknownHint, errors.Join(f.Err, q.unknown))
 	case ClassUnknown:
 		if m.tx == nil {
-			q.unknown = f
+			q.lost(f)
 		}
 		return true, m.createAgain(ctx, q, f)
 	case ClassRetryable:
@@ -286,7 +289,19 @@ func (m *Machine) createFailed(ctx context.Context, q *creation, err error) (rep
 	case ClassConstraint:
 		return false, m.createError(nil, q, "a constraint of the table refused the row; nothing was created", f)
 	}
+	if q.unknown != nil { // an earlier write may have been applied all the same
+		return false, m.createError(ErrUnknownOutcome, q, unknownHint, errors.Join(q.unknown, f))
+	}
 	return false, m.createError(nil, q, f.Hint, f)
+}
+
+// createInspectError: reading why the row was not created failed.
+func (m *Machine) createInspectError(ctx context.Context, q *creation, err error) error {
+	if q.unknown != nil {
+		return m.createError(ErrUnknownOutcome, q, unknownHint, errors.Join(q.unknown, err, ctx.Err()))
+	}
+	kind, detail := unread(err, "the row was not created, and reading the reason failed")
+	return m.createError(kind, q, detail, errors.Join(err, ctx.Err()))
 }
 
 func (m *Machine) createAgain(ctx context.Context, q *creation, cause *Fault) error {
@@ -296,7 +311,8 @@ func (m *Machine) createAgain(ctx context.Context, q *creation, cause *Fault) er
 		}
 		return m.createError(ErrBusy, q, "roll back and repeat the whole transaction", errors.Join(faultErr(cause), ctx.Err()))
 	}
-	if ctx.Err() == nil && (q.attempts < m.eng.retry.Attempts || q.unknown != nil) && m.eng.retry.wait(ctx, q.attempts) {
+	more := q.attempts < m.eng.retry.Attempts || (q.unknown != nil && m.eng.patient(ctx, q.since))
+	if ctx.Err() == nil && more && m.eng.retry.wait(ctx, q.attempts) {
 		return nil
 	}
 	if q.unknown != nil {

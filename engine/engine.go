@@ -15,6 +15,7 @@ type Engine struct {
 	store     Store
 	now       func() time.Time
 	retry     Retry
+	settle    time.Duration
 	observers []Observer
 }
 
@@ -23,7 +24,7 @@ func New(store Store, opts ...Option) (*Engine, error) {
 	if store == nil {
 		return nil, errors.New("engine: New(nil): open a store first, for example sqlite.Open")
 	}
-	e := &Engine{store: store, now: wallClock, retry: Retry{Attempts: 12, Base: time.Millisecond, Cap: 50 * time.Millisecond}}
+	e := &Engine{store: store, now: wallClock, retry: Retry{Attempts: 12, Base: time.Millisecond, Cap: 50 * time.Millisecond}, settle: settleWithin}
 	for _, opt := range opts {
 		if opt == nil {
 			return nil, errors.New("engine: New: an option is nil")
@@ -60,6 +61,9 @@ func (e *Engine) Machine(ctx context.Context, def *definitions.Machine, code ...
 // clock is the time of one call: UTC, whole microseconds, as every database keeps it.
 func (e *Engine) clock() time.Time { return e.now().UTC().Truncate(time.Microsecond) }
 
+// errOpenTx is why a call, or another transaction, is refused while one is open.
+var errOpenTx = errors.New("the context belongs to an open transaction of this store")
+
 // InTx runs fn in one transaction of the store and commits it. It runs fn again,
 // in a new transaction, when the database says that nothing was applied, within
 // the engine's bounds on retries. Calls of fn go through In(tx), with the context
@@ -72,7 +76,7 @@ func (e *Engine) InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) e
 		return err
 	}
 	if e.store.Marked(ctx) {
-		return newError(ErrBusy, Error{Machine: "InTx", Detail: "the context belongs to an open transaction of this store: use that transaction, a second one would wait for it for ever"})
+		return newError(ErrBusy, Error{Machine: "InTx", cause: errOpenTx, Detail: "use the transaction that is open: a second one would wait for it for ever"})
 	}
 	for attempt := 1; ; attempt++ {
 		queue := &afterQueue{}
@@ -116,8 +120,13 @@ func (e *Engine) repeatable(f *Fault, err error) bool {
 	if f != nil {
 		return f.Class == ClassRetryable
 	}
-	if errors.Is(err, ErrBusy) {
+	switch {
+	case errors.Is(err, errOpenTx): // a mistake of fn, the same every time
+		return false
+	case errors.Is(err, ErrBusy):
 		return true
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded): // fn's own, or ctx is over
+		return false
 	}
 	class := e.store.Classify(err)
 	return class == ClassRetryable || class == ClassUnknown

@@ -50,12 +50,11 @@ func (m *Machine) observe(ctx context.Context, o Observation) {
 
 // request is one call with everything classification must know of it.
 type request struct {
-	call     Call
-	version  int64 // named by the caller; 0: none
-	derived  bool  // the key was built from arguments
-	attempts int   // how often the write was sent
-	misses   int   // how often it matched nothing although it fits
-	unknown  error // a write whose outcome was never learnt
+	call    Call
+	version int64 // named by the caller; 0: none
+	derived bool  // the key was built from arguments
+	misses  int   // how often the CAS matched nothing although the call fits
+	tries
 }
 
 // prepare checks a call against the definition before anything is sent. A probe
@@ -187,7 +186,11 @@ func (m *Machine) judge(ctx context.Context, q *request) (verdict, *Snapshot, er
 	if err != nil {
 		return verdict{}, nil, err
 	}
-	return m.rules.classify(q, &s), &s, nil
+	v := m.rules.classify(q, &s)
+	if v.err != nil && q.unknown != nil && !m.rules.def.Journal.Enabled && !m.rules.settled(q, &s) {
+		v.err = m.unknownOutcome(q, errors.New(v.err.Error())) // not an answer any more
+	}
+	return v, &s, nil
 }
 
 func (m *Machine) applied(q *request, c Change) Result {
@@ -217,133 +220,6 @@ func duplicateResult(r *Rules, id, key string, v verdict, s *Snapshot) Result {
 		res.First = nil
 	}
 	return res
-}
-
-// failed decides what an error of the write means: done with an error for the
-// caller, or a repeated write (done false, err not nil), or a look at the row.
-func (m *Machine) failed(ctx context.Context, q *request, err error) (done bool, _ error) {
-	var f *Fault
-	if !errors.As(err, &f) {
-		return true, m.callError(nil, q, "", err)
-	}
-	switch f.Class {
-	case ClassDuplicateKey:
-		return false, nil
-	case ClassUnsent:
-		return true, m.unsent(q, f)
-	case ClassRetryable:
-		return m.repeat(ctx, q, f)
-	case ClassUnknown:
-		if m.tx != nil { // never committed: the caller's transaction is gone
-			return m.repeat(ctx, q, f)
-		}
-		q.unknown = f
-		if !m.settles(q) {
-			return true, m.unknownOutcome(ctx, q)
-		}
-		return m.repeat(ctx, q, f)
-	case ClassVersionTaken:
-		return true, m.versionTaken(q, f)
-	case ClassConstraint:
-		return true, m.callError(nil, q, "a constraint of the table refused the change; nothing was applied", f)
-	}
-	return true, m.callError(nil, q, f.Hint, f)
-}
-
-// settles reports whether running the call again can tell what happened: the key
-// does, and for a bare machine a named version or a graph without way back.
-func (m *Machine) settles(q *request) bool {
-	return m.rules.def.Journal.Enabled || q.version != 0 || m.rules.transitions[q.call.Transition].rerunnable
-}
-
-func (m *Machine) repeat(ctx context.Context, q *request, f *Fault) (bool, error) {
-	if err := m.again(ctx, q, f); err != nil {
-		return true, err
-	}
-	return false, f
-}
-
-// again waits before the next try, or says why there is none.
-func (m *Machine) again(ctx context.Context, q *request, cause *Fault) error {
-	if m.tx != nil {
-		return m.againInTx(q, cause)
-	}
-	if ctx.Err() == nil && (q.attempts < m.eng.retry.Attempts || q.unknown != nil) && m.eng.retry.wait(ctx, q.attempts) {
-		return nil
-	}
-	if q.unknown != nil {
-		return m.unknownOutcome(ctx, q)
-	}
-	detail := fmt.Sprintf("given up after %d tries; repeat the call", q.attempts)
-	if cause != nil {
-		if cause.Hint != "" {
-			detail = cause.Hint
-		}
-		return m.callError(ErrBusy, q, detail, errors.Join(error(cause), ctx.Err()))
-	}
-	return m.callError(ErrBusy, q, "the row kept changing under the call; "+detail, ctx.Err())
-}
-
-// againInTx: inside the caller's transaction an error of the database ends the
-// call; a row that fits now is tried once more under the lock just taken.
-func (m *Machine) againInTx(q *request, cause *Fault) error {
-	if cause != nil {
-		detail := "roll back and repeat the whole transaction"
-		if cause.Hint != "" {
-			detail = cause.Hint + "; " + detail
-		}
-		return m.callError(ErrBusy, q, detail, cause)
-	}
-	if q.misses++; q.misses == 1 {
-		return nil
-	}
-	return m.callError(nil, q, "BUG: the database and the engine disagree on whether the call fits; please report the definition and the row", nil)
-}
-
-func (m *Machine) unsent(q *request, f *Fault) error {
-	switch {
-	case q.unknown != nil:
-		return m.callError(ErrUnknownOutcome, q, unknownHint, errors.Join(f.Err, q.unknown))
-	case q.attempts > 1 || f.Hint != "":
-		return m.callError(ErrBusy, q, f.Hint, f.Err)
-	}
-	return f.Err
-}
-
-const unknownHint = "the write was sent and its answer was lost; repeat the call with engine.WithKey(err.Key) (a derived key: as it was) to learn the outcome"
-
-func (m *Machine) unknownOutcome(ctx context.Context, q *request) error {
-	hint := unknownHint
-	if !m.rules.def.Journal.Enabled {
-		hint = "the write was sent and its answer was lost; the machine has no journal to settle it: read the row"
-	}
-	return m.callError(ErrUnknownOutcome, q, hint, errors.Join(q.unknown, ctx.Err()))
-}
-
-func (m *Machine) inspectError(ctx context.Context, q *request, err error) error {
-	if q.unknown != nil {
-		return m.unknownOutcome(ctx, q)
-	}
-	var f *Fault
-	kind, detail := error(nil), "the change was not applied, and reading the reason failed"
-	if errors.As(err, &f) {
-		if f.Class != ClassFatal {
-			kind = ErrBusy
-		}
-		if f.Hint != "" {
-			detail = f.Hint
-		}
-	}
-	return m.callError(kind, q, detail, errors.Join(err, ctx.Err()))
-}
-
-func (m *Machine) versionTaken(q *request, f *Fault) error {
-	return m.callError(nil, q, "the journal already holds the version this call would reach; "+f.Hint, f)
-}
-
-func (m *Machine) callError(kind error, q *request, detail string, cause error) error {
-	return newError(kind, Error{Machine: m.rules.def.Name, Transition: m.rules.def.Transitions[q.call.Transition].Name,
-		ID: q.call.ID, Key: q.call.Key, Detail: detail, cause: cause})
 }
 
 // argOf reads one argument out of a journal entry.

@@ -135,7 +135,7 @@ func (r *Rules) canJudge(t int, id, state string, version int64, fields, args []
 	if !ok {
 		s = -1
 	}
-	if err := r.transitions[t].coerceArgs(args); err != nil && r.transitions[t].conditional {
+	if err := r.transitions[t].coerceArgs(args); err != nil {
 		return r.invalid(t, id, err)
 	}
 	q := &request{call: Call{ID: id, Transition: t, Args: args, Now: wallClock().UTC().Truncate(time.Microsecond)}}
@@ -157,24 +157,24 @@ func (r *Rules) invalid(transition int, id string, cause error) error {
 // checkCall does what every call needs first: a usable transaction, a legal id,
 // a live context, and no transaction that the call would wait for for ever.
 func (m *Machine) checkCall(ctx context.Context, transition, id string) (string, error) {
-	fail := func(kind error, detail string) (string, error) {
-		return id, newError(kind, Error{Machine: m.rules.def.Name, Transition: transition, ID: id, Detail: detail})
+	fail := func(kind error, detail string, cause error) (string, error) {
+		return id, newError(kind, Error{Machine: m.rules.def.Name, Transition: transition, ID: id, Detail: detail, cause: cause})
 	}
 	if m.txErr != nil {
-		return fail(ErrInvalidArgs, m.txErr.Error())
+		return fail(ErrInvalidArgs, m.txErr.Error(), nil)
 	}
 	if err := m.checkID(id); err != nil {
-		return fail(ErrInvalidArgs, err.Error())
+		return fail(ErrInvalidArgs, err.Error(), nil)
 	}
 	if err := ctx.Err(); err != nil {
 		return id, err
 	}
 	if m.tx == nil && m.eng.store.Marked(ctx) {
-		return fail(ErrBusy, "the context belongs to an open transaction, which this call would wait for: use In(tx)")
+		return fail(ErrBusy, "use In(tx): this call would wait for the transaction it is made in", errOpenTx)
 	}
 	canonical, err := m.table.CanonicalID(id)
 	if err != nil {
-		return fail(ErrInvalidArgs, err.Error())
+		return fail(ErrInvalidArgs, err.Error(), nil)
 	}
 	return canonical, nil
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
@@ -154,7 +155,6 @@ func (t *transitionRules) fingerprint(args []any) string {
 // derivedKey is "=transition:" and the length-prefixed parts, or their SHA-256
 // where that would pass the limit of a key.
 func (t *transitionRules) derivedKey(args []any) string {
-	h := hashed{}
 	text := make([]byte, 0, 64)
 	text = append(text, '=')
 	text = append(text, t.def.Name...)
@@ -162,14 +162,13 @@ func (t *transitionRules) derivedKey(args []any) string {
 	head := len(text)
 	for _, name := range t.def.Key.Args {
 		i := t.args[name]
-		part := expr.AppendCanonical(nil, t.def.Args[i].Type, args[i])
-		h.part(part)
-		text = fmt.Appendf(text, "%d:%s", len(part), part)
+		text = expr.AppendCanonical(text, t.def.Args[i].Type, args[i])
 	}
-	if len(text) <= maxKey && utf8.Valid(text) && !strings.ContainsRune(string(text), 0) {
+	if len(text) <= maxKey && utf8.Valid(text) && bytes.IndexByte(text, 0) < 0 {
 		return string(text)
 	}
-	return string(text[:head]) + "#" + h.sum()
+	sum := sha256.Sum256(text[head:])
+	return string(text[:head]) + "#" + hex.EncodeToString(sum[:])
 }
 
 // argsJSON is what the journal keeps of the arguments: all that are given and

@@ -22,3 +22,13 @@ func (r Retry) wait(ctx context.Context, attempt int) bool {
 		return false
 	}
 }
+
+// settleWithin bounds how long a lost answer is asked for again where the caller's
+// context has no deadline.
+const settleWithin = 30 * time.Second
+
+// patient reports whether a call whose answer was lost at since is worth another try.
+func (e *Engine) patient(ctx context.Context, since time.Time) bool {
+	_, bounded := ctx.Deadline()
+	return bounded || time.Since(since) < e.settle
+}
