@@ -361,6 +361,15 @@ type fsmHandle struct {
 
 func (fsmHandle) sealed() {}
 
+// fsmAt adds the version of a handle to the options of a call, and wins over one
+// that is among them.
+func fsmAt(version int64, opts []engine.CallOption) []engine.CallOption {
+	if len(opts) == 0 { // by itself, so that it stays on the stack
+		return []engine.CallOption{engine.WithVersion(version)}
+	}
+	return append(opts[:len(opts):len(opts)], engine.WithVersion(version))
+}
+
 // Result returns the result that led to the handle.
 func (h fsmHandle) Result() Result { return h.res }
 
@@ -419,16 +428,14 @@ func (h VisaAsked) In(tx engine.Tx) VisaAsked {
 
 // Grant is [Machine.Grant] at the version of the handle: asked → granted.
 func (h VisaAsked) Grant(ctx context.Context, opts ...engine.CallOption) (VisaGranted, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Grant(ctx, h.row.ID, opts...)
+	r, err := h.m.Grant(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateGranted, r, err)
 	return VisaGranted{next}, err
 }
 
 // Refuse is [Machine.Refuse] at the version of the handle: asked → refused.
 func (h VisaAsked) Refuse(ctx context.Context, opts ...engine.CallOption) (VisaRefused, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Refuse(ctx, h.row.ID, opts...)
+	r, err := h.m.Refuse(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateRefused, r, err)
 	return VisaRefused{next}, err
 }

@@ -325,6 +325,15 @@ type fsmHandle struct {
 
 func (fsmHandle) sealed() {}
 
+// fsmAt adds the version of a handle to the options of a call, and wins over one
+// that is among them.
+func fsmAt(version int64, opts []engine.CallOption) []engine.CallOption {
+	if len(opts) == 0 { // by itself, so that it stays on the stack
+		return []engine.CallOption{engine.WithVersion(version)}
+	}
+	return append(opts[:len(opts):len(opts)], engine.WithVersion(version))
+}
+
 // Result returns the result that led to the handle.
 func (h fsmHandle) Result() Result { return h.res }
 
@@ -381,8 +390,7 @@ func (h LampDark) In(tx engine.Tx) LampDark {
 
 // Light is [Machine.Light] at the version of the handle: dark → lit.
 func (h LampDark) Light(ctx context.Context, opts ...engine.CallOption) (LampLit, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Light(ctx, h.row.ID, opts...)
+	r, err := h.m.Light(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateLit, r, err)
 	return LampLit{next}, err
 }

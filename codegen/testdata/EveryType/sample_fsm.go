@@ -518,6 +518,15 @@ type fsmHandle struct {
 
 func (fsmHandle) sealed() {}
 
+// fsmAt adds the version of a handle to the options of a call, and wins over one
+// that is among them.
+func fsmAt(version int64, opts []engine.CallOption) []engine.CallOption {
+	if len(opts) == 0 { // by itself, so that it stays on the stack
+		return []engine.CallOption{engine.WithVersion(version)}
+	}
+	return append(opts[:len(opts):len(opts)], engine.WithVersion(version))
+}
+
 // Result returns the result that led to the handle.
 func (h fsmHandle) Result() Result { return h.res }
 
@@ -574,8 +583,7 @@ func (h SampleRaw) In(tx engine.Tx) SampleRaw {
 
 // Finish is [Machine.Finish] at the version of the handle: raw → done.
 func (h SampleRaw) Finish(ctx context.Context, args FinishArgs, opts ...engine.CallOption) (SampleDone, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Finish(ctx, h.row.ID, args, opts...)
+	r, err := h.m.Finish(ctx, h.row.ID, args, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateDone, r, err)
 	return SampleDone{next}, err
 }

@@ -402,6 +402,15 @@ type fsmHandle struct {
 
 func (fsmHandle) sealed() {}
 
+// fsmAt adds the version of a handle to the options of a call, and wins over one
+// that is among them.
+func fsmAt(version int64, opts []engine.CallOption) []engine.CallOption {
+	if len(opts) == 0 { // by itself, so that it stays on the stack
+		return []engine.CallOption{engine.WithVersion(version)}
+	}
+	return append(opts[:len(opts):len(opts)], engine.WithVersion(version))
+}
+
 // Result returns the result that led to the handle.
 func (h fsmHandle) Result() Result { return h.res }
 
@@ -458,8 +467,7 @@ func (h HostileOne) In(tx engine.Tx) HostileOne {
 
 // Go is [Machine.Go] at the version of the handle: one → two.
 func (h HostileOne) Go(ctx context.Context, args GoArgs, opts ...engine.CallOption) (HostileTwo, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Go(ctx, h.row.ID, args, opts...)
+	r, err := h.m.Go(ctx, h.row.ID, args, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateTwo, r, err)
 	return HostileTwo{next}, err
 }

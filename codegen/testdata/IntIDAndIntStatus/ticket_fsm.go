@@ -430,6 +430,15 @@ type fsmHandle struct {
 
 func (fsmHandle) sealed() {}
 
+// fsmAt adds the version of a handle to the options of a call, and wins over one
+// that is among them.
+func fsmAt(version int64, opts []engine.CallOption) []engine.CallOption {
+	if len(opts) == 0 { // by itself, so that it stays on the stack
+		return []engine.CallOption{engine.WithVersion(version)}
+	}
+	return append(opts[:len(opts):len(opts)], engine.WithVersion(version))
+}
+
 // Result returns the result that led to the handle.
 func (h fsmHandle) Result() Result { return h.res }
 
@@ -488,16 +497,14 @@ func (h TicketOpen) In(tx engine.Tx) TicketOpen {
 
 // Hold is [Machine.Hold] at the version of the handle: open → held.
 func (h TicketOpen) Hold(ctx context.Context, opts ...engine.CallOption) (TicketHeld, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Hold(ctx, h.row.ID, opts...)
+	r, err := h.m.Hold(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateHeld, r, err)
 	return TicketHeld{next}, err
 }
 
 // Close is [Machine.Close] at the version of the handle: open → closed.
 func (h TicketOpen) Close(ctx context.Context, args CloseArgs, opts ...engine.CallOption) (TicketClosed, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Close(ctx, h.row.ID, args, opts...)
+	r, err := h.m.Close(ctx, h.row.ID, args, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateClosed, r, err)
 	return TicketClosed{next}, err
 }
@@ -513,16 +520,14 @@ func (h TicketHeld) In(tx engine.Tx) TicketHeld {
 
 // Close is [Machine.Close] at the version of the handle: held → closed.
 func (h TicketHeld) Close(ctx context.Context, args CloseArgs, opts ...engine.CallOption) (TicketClosed, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Close(ctx, h.row.ID, args, opts...)
+	r, err := h.m.Close(ctx, h.row.ID, args, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateClosed, r, err)
 	return TicketClosed{next}, err
 }
 
 // Release is [Machine.Release] at the version of the handle: held → open.
 func (h TicketHeld) Release(ctx context.Context, opts ...engine.CallOption) (TicketOpen, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Release(ctx, h.row.ID, opts...)
+	r, err := h.m.Release(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateOpen, r, err)
 	return TicketOpen{next}, err
 }

@@ -390,6 +390,15 @@ type fsmHandle struct {
 
 func (fsmHandle) sealed() {}
 
+// fsmAt adds the version of a handle to the options of a call, and wins over one
+// that is among them.
+func fsmAt(version int64, opts []engine.CallOption) []engine.CallOption {
+	if len(opts) == 0 { // by itself, so that it stays on the stack
+		return []engine.CallOption{engine.WithVersion(version)}
+	}
+	return append(opts[:len(opts):len(opts)], engine.WithVersion(version))
+}
+
 // Result returns the result that led to the handle.
 func (h fsmHandle) Result() Result { return h.res }
 
@@ -448,8 +457,7 @@ func (h EngineDefinitions) In(tx engine.Tx) EngineDefinitions {
 
 // Errors is [Machine.Errors] at the version of the handle: definitions → fmt.
 func (h EngineDefinitions) Errors(ctx context.Context, args ErrorsArgs, opts ...engine.CallOption) (EngineFmt, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Errors(ctx, h.row.ID, args, opts...)
+	r, err := h.m.Errors(ctx, h.row.ID, args, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateFmt, r, err)
 	return EngineFmt{next}, err
 }
@@ -465,8 +473,7 @@ func (h EngineFmt) In(tx engine.Tx) EngineFmt {
 
 // Sync is [Machine.Sync] at the version of the handle: fmt → driver.
 func (h EngineFmt) Sync(ctx context.Context, opts ...engine.CallOption) (EngineDriver, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Sync(ctx, h.row.ID, opts...)
+	r, err := h.m.Sync(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateDriver, r, err)
 	return EngineDriver{next}, err
 }

@@ -732,6 +732,15 @@ type fsmHandle struct {
 
 func (fsmHandle) sealed() {}
 
+// fsmAt adds the version of a handle to the options of a call, and wins over one
+// that is among them.
+func fsmAt(version int64, opts []engine.CallOption) []engine.CallOption {
+	if len(opts) == 0 { // by itself, so that it stays on the stack
+		return []engine.CallOption{engine.WithVersion(version)}
+	}
+	return append(opts[:len(opts):len(opts)], engine.WithVersion(version))
+}
+
 // Result returns the result that led to the handle.
 func (h fsmHandle) Result() Result { return h.res }
 
@@ -810,16 +819,14 @@ func (h ConveyorS01) In(tx engine.Tx) ConveyorS01 {
 
 // Move01 is [Machine.Move01] at the version of the handle: s01 → s02.
 func (h ConveyorS01) Move01(ctx context.Context, opts ...engine.CallOption) (ConveyorS02, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Move01(ctx, h.row.ID, opts...)
+	r, err := h.m.Move01(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateS02, r, err)
 	return ConveyorS02{next}, err
 }
 
 // Scrap is [Machine.Scrap] at the version of the handle: s01 → scrapped.
 func (h ConveyorS01) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Scrap(ctx, h.row.ID, opts...)
+	r, err := h.m.Scrap(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateScrapped, r, err)
 	return ConveyorScrapped{next}, err
 }
@@ -835,16 +842,14 @@ func (h ConveyorS02) In(tx engine.Tx) ConveyorS02 {
 
 // Scrap is [Machine.Scrap] at the version of the handle: s02 → scrapped.
 func (h ConveyorS02) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Scrap(ctx, h.row.ID, opts...)
+	r, err := h.m.Scrap(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateScrapped, r, err)
 	return ConveyorScrapped{next}, err
 }
 
 // Move02 is [Machine.Move02] at the version of the handle: s02 → s03.
 func (h ConveyorS02) Move02(ctx context.Context, opts ...engine.CallOption) (ConveyorS03, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Move02(ctx, h.row.ID, opts...)
+	r, err := h.m.Move02(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateS03, r, err)
 	return ConveyorS03{next}, err
 }
@@ -860,16 +865,14 @@ func (h ConveyorS03) In(tx engine.Tx) ConveyorS03 {
 
 // Scrap is [Machine.Scrap] at the version of the handle: s03 → scrapped.
 func (h ConveyorS03) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Scrap(ctx, h.row.ID, opts...)
+	r, err := h.m.Scrap(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateScrapped, r, err)
 	return ConveyorScrapped{next}, err
 }
 
 // Move03 is [Machine.Move03] at the version of the handle: s03 → s04.
 func (h ConveyorS03) Move03(ctx context.Context, opts ...engine.CallOption) (ConveyorS04, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Move03(ctx, h.row.ID, opts...)
+	r, err := h.m.Move03(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateS04, r, err)
 	return ConveyorS04{next}, err
 }
@@ -885,16 +888,14 @@ func (h ConveyorS04) In(tx engine.Tx) ConveyorS04 {
 
 // Scrap is [Machine.Scrap] at the version of the handle: s04 → scrapped.
 func (h ConveyorS04) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Scrap(ctx, h.row.ID, opts...)
+	r, err := h.m.Scrap(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateScrapped, r, err)
 	return ConveyorScrapped{next}, err
 }
 
 // Move04 is [Machine.Move04] at the version of the handle: s04 → s05.
 func (h ConveyorS04) Move04(ctx context.Context, opts ...engine.CallOption) (ConveyorS05, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Move04(ctx, h.row.ID, opts...)
+	r, err := h.m.Move04(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateS05, r, err)
 	return ConveyorS05{next}, err
 }
@@ -910,16 +911,14 @@ func (h ConveyorS05) In(tx engine.Tx) ConveyorS05 {
 
 // Scrap is [Machine.Scrap] at the version of the handle: s05 → scrapped.
 func (h ConveyorS05) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Scrap(ctx, h.row.ID, opts...)
+	r, err := h.m.Scrap(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateScrapped, r, err)
 	return ConveyorScrapped{next}, err
 }
 
 // Move05 is [Machine.Move05] at the version of the handle: s05 → s06.
 func (h ConveyorS05) Move05(ctx context.Context, opts ...engine.CallOption) (ConveyorS06, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Move05(ctx, h.row.ID, opts...)
+	r, err := h.m.Move05(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateS06, r, err)
 	return ConveyorS06{next}, err
 }
@@ -935,16 +934,14 @@ func (h ConveyorS06) In(tx engine.Tx) ConveyorS06 {
 
 // Scrap is [Machine.Scrap] at the version of the handle: s06 → scrapped.
 func (h ConveyorS06) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Scrap(ctx, h.row.ID, opts...)
+	r, err := h.m.Scrap(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateScrapped, r, err)
 	return ConveyorScrapped{next}, err
 }
 
 // Move06 is [Machine.Move06] at the version of the handle: s06 → s07.
 func (h ConveyorS06) Move06(ctx context.Context, opts ...engine.CallOption) (ConveyorS07, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Move06(ctx, h.row.ID, opts...)
+	r, err := h.m.Move06(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateS07, r, err)
 	return ConveyorS07{next}, err
 }
@@ -960,16 +957,14 @@ func (h ConveyorS07) In(tx engine.Tx) ConveyorS07 {
 
 // Scrap is [Machine.Scrap] at the version of the handle: s07 → scrapped.
 func (h ConveyorS07) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Scrap(ctx, h.row.ID, opts...)
+	r, err := h.m.Scrap(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateScrapped, r, err)
 	return ConveyorScrapped{next}, err
 }
 
 // Move07 is [Machine.Move07] at the version of the handle: s07 → s08.
 func (h ConveyorS07) Move07(ctx context.Context, opts ...engine.CallOption) (ConveyorS08, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Move07(ctx, h.row.ID, opts...)
+	r, err := h.m.Move07(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateS08, r, err)
 	return ConveyorS08{next}, err
 }
@@ -985,16 +980,14 @@ func (h ConveyorS08) In(tx engine.Tx) ConveyorS08 {
 
 // Scrap is [Machine.Scrap] at the version of the handle: s08 → scrapped.
 func (h ConveyorS08) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Scrap(ctx, h.row.ID, opts...)
+	r, err := h.m.Scrap(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateScrapped, r, err)
 	return ConveyorScrapped{next}, err
 }
 
 // Move08 is [Machine.Move08] at the version of the handle: s08 → s09.
 func (h ConveyorS08) Move08(ctx context.Context, opts ...engine.CallOption) (ConveyorS09, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Move08(ctx, h.row.ID, opts...)
+	r, err := h.m.Move08(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateS09, r, err)
 	return ConveyorS09{next}, err
 }
@@ -1010,16 +1003,14 @@ func (h ConveyorS09) In(tx engine.Tx) ConveyorS09 {
 
 // Scrap is [Machine.Scrap] at the version of the handle: s09 → scrapped.
 func (h ConveyorS09) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Scrap(ctx, h.row.ID, opts...)
+	r, err := h.m.Scrap(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateScrapped, r, err)
 	return ConveyorScrapped{next}, err
 }
 
 // Move09 is [Machine.Move09] at the version of the handle: s09 → s10.
 func (h ConveyorS09) Move09(ctx context.Context, opts ...engine.CallOption) (ConveyorS10, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Move09(ctx, h.row.ID, opts...)
+	r, err := h.m.Move09(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateS10, r, err)
 	return ConveyorS10{next}, err
 }
@@ -1035,16 +1026,14 @@ func (h ConveyorS10) In(tx engine.Tx) ConveyorS10 {
 
 // Scrap is [Machine.Scrap] at the version of the handle: s10 → scrapped.
 func (h ConveyorS10) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Scrap(ctx, h.row.ID, opts...)
+	r, err := h.m.Scrap(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateScrapped, r, err)
 	return ConveyorScrapped{next}, err
 }
 
 // Move10 is [Machine.Move10] at the version of the handle: s10 → s11.
 func (h ConveyorS10) Move10(ctx context.Context, opts ...engine.CallOption) (ConveyorS11, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Move10(ctx, h.row.ID, opts...)
+	r, err := h.m.Move10(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateS11, r, err)
 	return ConveyorS11{next}, err
 }
@@ -1060,16 +1049,14 @@ func (h ConveyorS11) In(tx engine.Tx) ConveyorS11 {
 
 // Scrap is [Machine.Scrap] at the version of the handle: s11 → scrapped.
 func (h ConveyorS11) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Scrap(ctx, h.row.ID, opts...)
+	r, err := h.m.Scrap(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateScrapped, r, err)
 	return ConveyorScrapped{next}, err
 }
 
 // Move11 is [Machine.Move11] at the version of the handle: s11 → s12.
 func (h ConveyorS11) Move11(ctx context.Context, opts ...engine.CallOption) (ConveyorS12, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Move11(ctx, h.row.ID, opts...)
+	r, err := h.m.Move11(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateS12, r, err)
 	return ConveyorS12{next}, err
 }
@@ -1085,8 +1072,7 @@ func (h ConveyorS12) In(tx engine.Tx) ConveyorS12 {
 
 // Scrap is [Machine.Scrap] at the version of the handle: s12 → scrapped.
 func (h ConveyorS12) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Scrap(ctx, h.row.ID, opts...)
+	r, err := h.m.Scrap(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateScrapped, r, err)
 	return ConveyorScrapped{next}, err
 }

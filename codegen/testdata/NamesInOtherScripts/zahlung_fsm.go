@@ -461,6 +461,15 @@ type fsmHandle struct {
 
 func (fsmHandle) sealed() {}
 
+// fsmAt adds the version of a handle to the options of a call, and wins over one
+// that is among them.
+func fsmAt(version int64, opts []engine.CallOption) []engine.CallOption {
+	if len(opts) == 0 { // by itself, so that it stays on the stack
+		return []engine.CallOption{engine.WithVersion(version)}
+	}
+	return append(opts[:len(opts):len(opts)], engine.WithVersion(version))
+}
+
 // Result returns the result that led to the handle.
 func (h fsmHandle) Result() Result { return h.res }
 
@@ -521,8 +530,7 @@ func (h ZahlungWaitBuyerPay) In(tx engine.Tx) ZahlungWaitBuyerPay {
 
 // X支付 is [Machine.X支付] at the version of the handle: WAIT_BUYER_PAY → 支付.
 func (h ZahlungWaitBuyerPay) X支付(ctx context.Context, args X支付Args, opts ...engine.CallOption) (Zahlung支付, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.X支付(ctx, h.row.ID, args, opts...)
+	r, err := h.m.X支付(ctx, h.row.ID, args, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(State支付, r, err)
 	return Zahlung支付{next}, err
 }
@@ -530,8 +538,7 @@ func (h ZahlungWaitBuyerPay) X支付(ctx context.Context, args X支付Args, opts
 // PayHTTPUrl is [Machine.PayHTTPUrl] at the version of the handle: WAIT_BUYER_PAY →
 // überwiesen.
 func (h ZahlungWaitBuyerPay) PayHTTPUrl(ctx context.Context, opts ...engine.CallOption) (ZahlungÜberwiesen, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.PayHTTPUrl(ctx, h.row.ID, opts...)
+	r, err := h.m.PayHTTPUrl(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateÜberwiesen, r, err)
 	return ZahlungÜberwiesen{next}, err
 }
@@ -547,8 +554,7 @@ func (h Zahlung支付) In(tx engine.Tx) Zahlung支付 {
 
 // Überweisen is [Machine.Überweisen] at the version of the handle: 支付 → überwiesen.
 func (h Zahlung支付) Überweisen(ctx context.Context, opts ...engine.CallOption) (ZahlungÜberwiesen, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Überweisen(ctx, h.row.ID, opts...)
+	r, err := h.m.Überweisen(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateÜberwiesen, r, err)
 	return ZahlungÜberwiesen{next}, err
 }
@@ -556,8 +562,7 @@ func (h Zahlung支付) Überweisen(ctx context.Context, opts ...engine.CallOptio
 // Отменить is [Machine.Отменить] at the version of the handle: 支付 →
 // отменён.
 func (h Zahlung支付) Отменить(ctx context.Context, opts ...engine.CallOption) (ZahlungОтменён, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Отменить(ctx, h.row.ID, opts...)
+	r, err := h.m.Отменить(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateОтменён, r, err)
 	return ZahlungОтменён{next}, err
 }
@@ -574,8 +579,7 @@ func (h ZahlungÜberwiesen) In(tx engine.Tx) ZahlungÜberwiesen {
 // Отменить is [Machine.Отменить] at the version of the handle: überwiesen
 // → отменён.
 func (h ZahlungÜberwiesen) Отменить(ctx context.Context, opts ...engine.CallOption) (ZahlungОтменён, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Отменить(ctx, h.row.ID, opts...)
+	r, err := h.m.Отменить(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateОтменён, r, err)
 	return ZahlungОтменён{next}, err
 }

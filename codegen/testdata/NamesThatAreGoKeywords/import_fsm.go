@@ -519,6 +519,15 @@ type fsmHandle struct {
 
 func (fsmHandle) sealed() {}
 
+// fsmAt adds the version of a handle to the options of a call, and wins over one
+// that is among them.
+func fsmAt(version int64, opts []engine.CallOption) []engine.CallOption {
+	if len(opts) == 0 { // by itself, so that it stays on the stack
+		return []engine.CallOption{engine.WithVersion(version)}
+	}
+	return append(opts[:len(opts):len(opts)], engine.WithVersion(version))
+}
+
 // Result returns the result that led to the handle.
 func (h fsmHandle) Result() Result { return h.res }
 
@@ -581,16 +590,14 @@ func (h Import2faPending) In(tx engine.Tx) Import2faPending {
 
 // Type is [Machine.Type] at the version of the handle: 2fa-pending → 3ds.
 func (h Import2faPending) Type(ctx context.Context, args TypeArgs, opts ...engine.CallOption) (Import3ds, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Type(ctx, h.row.ID, args, opts...)
+	r, err := h.m.Type(ctx, h.row.ID, args, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(State3ds, r, err)
 	return Import3ds{next}, err
 }
 
 // Go is [Machine.Go] at the version of the handle: 2fa-pending → default.
 func (h Import2faPending) Go(ctx context.Context, opts ...engine.CallOption) (ImportDefault, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Go(ctx, h.row.ID, opts...)
+	r, err := h.m.Go(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateDefault, r, err)
 	return ImportDefault{next}, err
 }
@@ -606,16 +613,14 @@ func (h Import3ds) In(tx engine.Tx) Import3ds {
 
 // Func is [Machine.Func] at the version of the handle: 3ds → default.
 func (h Import3ds) Func(ctx context.Context, opts ...engine.CallOption) (ImportDefault, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Func(ctx, h.row.ID, opts...)
+	r, err := h.m.Func(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateDefault, r, err)
 	return ImportDefault{next}, err
 }
 
 // X2fa is [Machine.X2fa] at the version of the handle: 3ds → 0123.
 func (h Import3ds) X2fa(ctx context.Context, opts ...engine.CallOption) (Import0123, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.X2fa(ctx, h.row.ID, opts...)
+	r, err := h.m.X2fa(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(State0123, r, err)
 	return Import0123{next}, err
 }
@@ -631,8 +636,7 @@ func (h ImportDefault) In(tx engine.Tx) ImportDefault {
 
 // Range is [Machine.Range] at the version of the handle: default → no.
 func (h ImportDefault) Range(ctx context.Context, opts ...engine.CallOption) (ImportNo, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Range(ctx, h.row.ID, opts...)
+	r, err := h.m.Range(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateNo, r, err)
 	return ImportNo{next}, err
 }
@@ -648,8 +652,7 @@ func (h ImportNo) In(tx engine.Tx) ImportNo {
 
 // Select is [Machine.Select] at the version of the handle: no → 0123.
 func (h ImportNo) Select(ctx context.Context, opts ...engine.CallOption) (Import0123, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Select(ctx, h.row.ID, opts...)
+	r, err := h.m.Select(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(State0123, r, err)
 	return Import0123{next}, err
 }

@@ -687,6 +687,15 @@ type fsmHandle struct {
 
 func (fsmHandle) sealed() {}
 
+// fsmAt adds the version of a handle to the options of a call, and wins over one
+// that is among them.
+func fsmAt(version int64, opts []engine.CallOption) []engine.CallOption {
+	if len(opts) == 0 { // by itself, so that it stays on the stack
+		return []engine.CallOption{engine.WithVersion(version)}
+	}
+	return append(opts[:len(opts):len(opts)], engine.WithVersion(version))
+}
+
 // Result returns the result that led to the handle.
 func (h fsmHandle) Result() Result { return h.res }
 
@@ -749,32 +758,28 @@ func (h ContextError) In(tx engine.Tx) ContextError {
 
 // String is [Machine.String] at the version of the handle: error → nil.
 func (h ContextError) String(ctx context.Context, args StringArgs, opts ...engine.CallOption) (ContextNil, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.String(ctx, h.row.ID, args, opts...)
+	r, err := h.m.String(ctx, h.row.ID, args, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateNil, r, err)
 	return ContextNil{next}, err
 }
 
 // Read is [Machine.Read] at the version of the handle: error → string.
 func (h ContextError) Read(ctx context.Context, opts ...engine.CallOption) (ContextString, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Read(ctx, h.row.ID, opts...)
+	r, err := h.m.Read(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateString, r, err)
 	return ContextString{next}, err
 }
 
 // Init is [Machine.Init] at the version of the handle: error → value.
 func (h ContextError) Init(ctx context.Context, opts ...engine.CallOption) (ContextValue, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Init(ctx, h.row.ID, opts...)
+	r, err := h.m.Init(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateValue, r, err)
 	return ContextValue{next}, err
 }
 
 // State is [Machine.State] at the version of the handle: error → final.
 func (h ContextError) State(ctx context.Context, opts ...engine.CallOption) (ContextFinal, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.State(ctx, h.row.ID, opts...)
+	r, err := h.m.State(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateFinal, r, err)
 	return ContextFinal{next}, err
 }
@@ -790,32 +795,28 @@ func (h ContextNil) In(tx engine.Tx) ContextNil {
 
 // Values is [Machine.Values] at the version of the handle: nil → error.
 func (h ContextNil) Values(ctx context.Context, opts ...engine.CallOption) (ContextError, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Values(ctx, h.row.ID, opts...)
+	r, err := h.m.Values(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateError, r, err)
 	return ContextError{next}, err
 }
 
 // Error is [Machine.Error] at the version of the handle: nil → string.
 func (h ContextNil) Error(ctx context.Context, opts ...engine.CallOption) (ContextString, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Error(ctx, h.row.ID, opts...)
+	r, err := h.m.Error(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateString, r, err)
 	return ContextString{next}, err
 }
 
 // Main is [Machine.Main] at the version of the handle: nil → value.
 func (h ContextNil) Main(ctx context.Context, opts ...engine.CallOption) (ContextValue, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Main(ctx, h.row.ID, opts...)
+	r, err := h.m.Main(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateValue, r, err)
 	return ContextValue{next}, err
 }
 
 // New is [Machine.New] at the version of the handle: nil → final.
 func (h ContextNil) New(ctx context.Context, opts ...engine.CallOption) (ContextFinal, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.New(ctx, h.row.ID, opts...)
+	r, err := h.m.New(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateFinal, r, err)
 	return ContextFinal{next}, err
 }
@@ -831,24 +832,21 @@ func (h ContextString) In(tx engine.Tx) ContextString {
 
 // Context is [Machine.Context] at the version of the handle: string → nil.
 func (h ContextString) Context(ctx context.Context, opts ...engine.CallOption) (ContextNil, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Context(ctx, h.row.ID, opts...)
+	r, err := h.m.Context(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateNil, r, err)
 	return ContextNil{next}, err
 }
 
 // Scan is [Machine.Scan] at the version of the handle: string → value.
 func (h ContextString) Scan(ctx context.Context, opts ...engine.CallOption) (ContextValue, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Scan(ctx, h.row.ID, opts...)
+	r, err := h.m.Scan(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateValue, r, err)
 	return ContextValue{next}, err
 }
 
 // Close is [Machine.Close] at the version of the handle: string → final.
 func (h ContextString) Close(ctx context.Context, opts ...engine.CallOption) (ContextFinal, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Close(ctx, h.row.ID, opts...)
+	r, err := h.m.Close(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateFinal, r, err)
 	return ContextFinal{next}, err
 }
@@ -864,8 +862,7 @@ func (h ContextValue) In(tx engine.Tx) ContextValue {
 
 // Value is [Machine.Value] at the version of the handle: value → final.
 func (h ContextValue) Value(ctx context.Context, opts ...engine.CallOption) (ContextFinal, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Value(ctx, h.row.ID, opts...)
+	r, err := h.m.Value(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateFinal, r, err)
 	return ContextFinal{next}, err
 }

@@ -288,6 +288,15 @@ type fsmHandle struct {
 
 func (fsmHandle) sealed() {}
 
+// fsmAt adds the version of a handle to the options of a call, and wins over one
+// that is among them.
+func fsmAt(version int64, opts []engine.CallOption) []engine.CallOption {
+	if len(opts) == 0 { // by itself, so that it stays on the stack
+		return []engine.CallOption{engine.WithVersion(version)}
+	}
+	return append(opts[:len(opts):len(opts)], engine.WithVersion(version))
+}
+
 // Result returns the result that led to the handle.
 func (h fsmHandle) Result() Result { return h.res }
 

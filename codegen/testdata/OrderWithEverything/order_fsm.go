@@ -536,6 +536,15 @@ type fsmHandle struct {
 
 func (fsmHandle) sealed() {}
 
+// fsmAt adds the version of a handle to the options of a call, and wins over one
+// that is among them.
+func fsmAt(version int64, opts []engine.CallOption) []engine.CallOption {
+	if len(opts) == 0 { // by itself, so that it stays on the stack
+		return []engine.CallOption{engine.WithVersion(version)}
+	}
+	return append(opts[:len(opts):len(opts)], engine.WithVersion(version))
+}
+
 // Result returns the result that led to the handle.
 func (h fsmHandle) Result() Result { return h.res }
 
@@ -600,24 +609,21 @@ func (h OrderPending) In(tx engine.Tx) OrderPending {
 
 // Pay is [Machine.Pay] at the version of the handle: pending → paid.
 func (h OrderPending) Pay(ctx context.Context, args PayArgs, opts ...engine.CallOption) (OrderPaid, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Pay(ctx, h.row.ID, args, opts...)
+	r, err := h.m.Pay(ctx, h.row.ID, args, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StatePaid, r, err)
 	return OrderPaid{next}, err
 }
 
 // Cancel is [Machine.Cancel] at the version of the handle: pending → cancelled.
 func (h OrderPending) Cancel(ctx context.Context, args CancelArgs, opts ...engine.CallOption) (OrderCancelled, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Cancel(ctx, h.row.ID, args, opts...)
+	r, err := h.m.Cancel(ctx, h.row.ID, args, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateCancelled, r, err)
 	return OrderCancelled{next}, err
 }
 
 // Expire is [Machine.Expire] at the version of the handle: pending → expired.
 func (h OrderPending) Expire(ctx context.Context, opts ...engine.CallOption) (OrderExpired, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Expire(ctx, h.row.ID, opts...)
+	r, err := h.m.Expire(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateExpired, r, err)
 	return OrderExpired{next}, err
 }
@@ -633,16 +639,14 @@ func (h OrderPaid) In(tx engine.Tx) OrderPaid {
 
 // Cancel is [Machine.Cancel] at the version of the handle: paid → cancelled.
 func (h OrderPaid) Cancel(ctx context.Context, args CancelArgs, opts ...engine.CallOption) (OrderCancelled, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Cancel(ctx, h.row.ID, args, opts...)
+	r, err := h.m.Cancel(ctx, h.row.ID, args, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateCancelled, r, err)
 	return OrderCancelled{next}, err
 }
 
 // Ship is [Machine.Ship] at the version of the handle: paid → shipped.
 func (h OrderPaid) Ship(ctx context.Context, opts ...engine.CallOption) (OrderShipped, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Ship(ctx, h.row.ID, opts...)
+	r, err := h.m.Ship(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateShipped, r, err)
 	return OrderShipped{next}, err
 }
@@ -658,8 +662,7 @@ func (h OrderShipped) In(tx engine.Tx) OrderShipped {
 
 // Complete is [Machine.Complete] at the version of the handle: shipped → completed.
 func (h OrderShipped) Complete(ctx context.Context, opts ...engine.CallOption) (OrderCompleted, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Complete(ctx, h.row.ID, opts...)
+	r, err := h.m.Complete(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateCompleted, r, err)
 	return OrderCompleted{next}, err
 }

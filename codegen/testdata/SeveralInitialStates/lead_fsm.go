@@ -350,6 +350,15 @@ type fsmHandle struct {
 
 func (fsmHandle) sealed() {}
 
+// fsmAt adds the version of a handle to the options of a call, and wins over one
+// that is among them.
+func fsmAt(version int64, opts []engine.CallOption) []engine.CallOption {
+	if len(opts) == 0 { // by itself, so that it stays on the stack
+		return []engine.CallOption{engine.WithVersion(version)}
+	}
+	return append(opts[:len(opts):len(opts)], engine.WithVersion(version))
+}
+
 // Result returns the result that led to the handle.
 func (h fsmHandle) Result() Result { return h.res }
 
@@ -408,8 +417,7 @@ func (h LeadImported) In(tx engine.Tx) LeadImported {
 
 // Win is [Machine.Win] at the version of the handle: imported → won.
 func (h LeadImported) Win(ctx context.Context, opts ...engine.CallOption) (LeadWon, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Win(ctx, h.row.ID, opts...)
+	r, err := h.m.Win(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateWon, r, err)
 	return LeadWon{next}, err
 }
@@ -425,8 +433,7 @@ func (h LeadEntered) In(tx engine.Tx) LeadEntered {
 
 // Win is [Machine.Win] at the version of the handle: entered → won.
 func (h LeadEntered) Win(ctx context.Context, opts ...engine.CallOption) (LeadWon, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Win(ctx, h.row.ID, opts...)
+	r, err := h.m.Win(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateWon, r, err)
 	return LeadWon{next}, err
 }

@@ -370,6 +370,15 @@ type fsmHandle struct {
 
 func (fsmHandle) sealed() {}
 
+// fsmAt adds the version of a handle to the options of a call, and wins over one
+// that is among them.
+func fsmAt(version int64, opts []engine.CallOption) []engine.CallOption {
+	if len(opts) == 0 { // by itself, so that it stays on the stack
+		return []engine.CallOption{engine.WithVersion(version)}
+	}
+	return append(opts[:len(opts):len(opts)], engine.WithVersion(version))
+}
+
 // Result returns the result that led to the handle.
 func (h fsmHandle) Result() Result { return h.res }
 
@@ -428,8 +437,7 @@ func (h ParcelPacked) In(tx engine.Tx) ParcelPacked {
 
 // Send is [Machine.Send] at the version of the handle: packed → sent.
 func (h ParcelPacked) Send(ctx context.Context, opts ...engine.CallOption) (ParcelSent, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Send(ctx, h.row.ID, opts...)
+	r, err := h.m.Send(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateSent, r, err)
 	return ParcelSent{next}, err
 }
@@ -445,8 +453,7 @@ func (h ParcelSent) In(tx engine.Tx) ParcelSent {
 
 // Deliver is [Machine.Deliver] at the version of the handle: sent → delivered.
 func (h ParcelSent) Deliver(ctx context.Context, opts ...engine.CallOption) (ParcelDelivered, error) {
-	opts = append(opts[:len(opts):len(opts)], engine.WithVersion(h.row.Version))
-	r, err := h.m.Deliver(ctx, h.row.ID, opts...)
+	r, err := h.m.Deliver(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
 	next, err := h.to(StateDelivered, r, err)
 	return ParcelDelivered{next}, err
 }
