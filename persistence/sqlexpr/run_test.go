@@ -83,8 +83,8 @@ func (c *conn) tryValues(ctx context.Context, tx *sql.Tx, b *batch) error {
 	bld := New(c.dialect, c.columns(false))
 	var list []string
 	for _, a := range b.values {
-		t := bld.forms.assign(a.e.Root, bld.column(a.field.Name))
-		list = append(list, orTrue(all(bld.Check(a.e), t.check)), t.value)
+		value, check := bld.Assign(Assignment{a.field.Name, a.e})
+		list = append(list, orTrue(check), value)
 	}
 	for _, e := range b.holds {
 		list = append(list, orTrue(bld.Check(e)), "("+bld.Condition(e)+") IS TRUE")

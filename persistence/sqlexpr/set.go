@@ -35,14 +35,23 @@ func (b *Builder) Set(assignments []Assignment) Set {
 	}
 	var sets, checks []string
 	for _, a := range assignments {
-		c := b.column(a.Field)
-		t := b.forms.assign(a.Value.Root, c)
-		sets = append(sets, c.target()+" = "+t.value)
-		checks = append(checks, b.check(a.Value.Root), t.check)
+		value, check := b.Assign(a)
+		sets = append(sets, b.Target(a.Field)+" = "+value)
+		checks = append(checks, check)
 	}
 	s.Text, s.Check = strings.Join(sets, ", "), all(checks...)
 	return s
 }
+
+// Assign compiles one assignment by itself: the right-hand side, as the column takes
+// it, and the check that it is not rejected and fits, empty if it never is.
+func (b *Builder) Assign(a Assignment) (value, check string) {
+	t := b.forms.assign(a.Value.Root, b.column(a.Field))
+	return t.value, all(b.check(a.Value.Root), t.check)
+}
+
+// Target is the name of a field's column on the left of SET.
+func (b *Builder) Target(field string) string { return b.column(field).target() }
 
 // Order sorts assignments for a database that runs SET from left to right and reads
 // what it has just written: each field is written after all right-hand sides that read

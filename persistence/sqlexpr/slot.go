@@ -44,6 +44,16 @@ type Slot struct {
 	form form
 }
 
+// Of returns what the driver takes for canonical value v of the slot's source; a
+// literal is its own value. It is [Statement.Bind] for callers with values of their own
+// shape.
+func (s *Slot) Of(v any) any {
+	if s.Source == FromLiteral {
+		return s.Literal
+	}
+	return s.form.of(v)
+}
+
 // slotKey tells slots apart. Equal ones are one parameter where parameters have
 // numbers, so each value is bound once per type.
 type slotKey struct {
