@@ -90,6 +90,8 @@ func (e *Engine) InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) e
 			f = direct
 		}
 		switch {
+		case f != nil && f.Class == ClassUnsent && f.Hint != "":
+			return newError(ErrBusy, Error{Machine: "InTx", Detail: f.Hint, cause: f})
 		case f != nil && f.Class == ClassUnsent:
 			return f.Err
 		case f != nil && f.Class == ClassUnknown:

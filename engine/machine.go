@@ -201,11 +201,6 @@ func (m *Machine) readError(ctx context.Context, id string, err error) error {
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return ctxErr
 	}
-	var f *Fault
-	e := Error{Machine: m.rules.def.Name, ID: id, cause: err, Detail: "reading failed"}
-	if errors.As(err, &f) && (f.Class == ClassRetryable || f.Class == ClassUnknown) {
-		e.Detail = f.Hint
-		return newError(ErrBusy, e)
-	}
-	return newError(nil, e)
+	kind, detail := unread(err, "reading failed")
+	return newError(kind, Error{Machine: m.rules.def.Name, ID: id, cause: err, Detail: detail})
 }

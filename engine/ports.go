@@ -68,7 +68,8 @@ const (
 	ClassVersionTaken
 	// ClassUnknown: it may have been applied.
 	ClassUnknown
-	// ClassUnsent: the context ended before anything was sent.
+	// ClassUnsent: nothing was sent, because the context ended or, where there is a
+	// hint, a bounded wait did; it is not repeated.
 	ClassUnsent
 )
 

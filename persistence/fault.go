@@ -42,9 +42,10 @@ func (s *Store) Classify(err error) engine.Class {
 	return s.d.Classify(err, DefaultJournal)
 }
 
-// busy is the fault of a writer that did not become free.
-func busy(err error) error {
-	return &engine.Fault{Class: engine.ClassRetryable, Err: err,
+// Waited is the fault of a call that has waited for the writer, or for a connection,
+// for as long as it may. It is not repeated: the wait was bounded on purpose.
+func Waited(err error) error {
+	return &engine.Fault{Class: engine.ClassUnsent, Err: err,
 		Hint: "another transaction holds the writer; a call made while a transaction is open must go through In(tx)"}
 }
 

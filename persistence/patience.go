@@ -29,7 +29,7 @@ func Patiently(ctx context.Context, limit time.Duration, locked func(error) bool
 			return err
 		}
 		if time.Now().After(deadline) {
-			return busy(err)
+			return Waited(err)
 		}
 	}
 }

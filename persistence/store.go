@@ -158,7 +158,7 @@ func (s *Store) conn(ctx context.Context) (*sqlx.Conn, error) {
 	case ctx.Err() != nil:
 		return nil, unsent(ctx)
 	case wait.Err() != nil:
-		return nil, busy(err)
+		return nil, Waited(err)
 	}
 	return nil, s.fault(fmt.Errorf("no connection: %w", err), DefaultJournal)
 }

@@ -22,9 +22,11 @@ type runner struct {
 	wait     time.Duration
 	sessions sessions
 	combiner *combine.Combiner[unit]
+}
 
-	// The connection and the session of the batch that runs; the combiner runs one
-	// at a time.
+// turn is one batch on the writing connection.
+type turn struct {
+	*runner
 	conn *sql.Conn
 }
 
@@ -45,14 +47,17 @@ func newRunner(db *sqlx.DB, o options) *runner {
 	if o.single {
 		limit = 1
 	}
-	r.combiner = combine.New(r, limit)
+	r.combiner = combine.New(r, limit, r.wait, 0)
 	return r
 }
 
 // Unit runs fn in one transaction, or plain: as single statements.
 func (r *runner) Unit(ctx context.Context, plain bool, fn func(x persistence.Execer) error) error {
 	err, left := r.combiner.Do(ctx, unit{plain, fn})
-	if left {
+	switch {
+	case left && ctx.Err() == nil:
+		return persistence.Waited(err)
+	case left:
 		return unsent(err)
 	}
 	return err
@@ -65,31 +70,29 @@ func unsent(err error) error {
 
 // Open takes the writing connection. Waiting is bounded; where nobody holds it there
 // is nothing to wait for, and the timer is saved.
-func (r *runner) Open(ctx context.Context) error {
+func (r *runner) Open(ctx context.Context) (combine.Session[unit], error) {
 	wait, cancel := ctx, func() {}
 	if stats := r.db.Stats(); stats.MaxOpenConnections > 0 && stats.InUse >= stats.MaxOpenConnections {
 		wait, cancel = context.WithTimeout(ctx, r.wait)
 	}
 	defer cancel()
 	conn, err := r.db.Conn(wait)
-	r.conn = conn
 	switch {
 	case err == nil:
-		return nil
+		return &turn{r, conn}, nil
 	case ctx.Err() != nil:
-		return unsent(ctx.Err())
+		return nil, unsent(ctx.Err())
 	case errors.Is(err, context.DeadlineExceeded):
-		return &engine.Fault{Class: engine.ClassRetryable, Err: err,
-			Hint: "another transaction holds the writer; a call made while a transaction is open must go through In(tx)"}
+		return nil, persistence.Waited(err)
 	}
-	return err
+	return nil, err
 }
 
 // Close gives the connection back.
-func (r *runner) Close() { _ = r.conn.Close() }
+func (r *turn) Close() { _ = r.conn.Close() }
 
 // Run executes a batch.
-func (r *runner) Run(batch []*member) {
+func (r *turn) Run(batch []*member) {
 	err := r.conn.Raw(func(dc any) error {
 		s, err := r.sessions.of(dc)
 		if err != nil {
@@ -173,8 +176,12 @@ func (r *runner) beginFor(s *session, batch []*member) bool {
 		if err == nil {
 			return true
 		}
-		if !locked(err) || time.Now().After(deadline) {
+		if !locked(err) {
 			answerAll(batch, err)
+			return false
+		}
+		if time.Now().After(deadline) {
+			answerAll(batch, persistence.Waited(err))
 			return false
 		}
 		if !dismiss(batch) {

@@ -8,9 +8,11 @@ package combine
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Member is one call in a batch.
@@ -23,7 +25,9 @@ type Member[J any] struct {
 
 	state  atomic.Int32
 	done   chan struct{}
+	timer  *time.Timer
 	leader bool // runs the batch itself, so nobody has to tell it
+	apart  func(m *Member[J]) error
 }
 
 // The states of a member.
@@ -41,6 +45,21 @@ func Leave[J any](batch []*Member[J], i int, err error) {
 	m.answer()
 }
 
+// Apart removes batch[i] and gives it the answer of fn, which runs outside of the
+// batch: it may take long, and nobody else waits for it.
+func Apart[J any](batch []*Member[J], i int, fn func(m *Member[J]) error) {
+	m := batch[i]
+	batch[i] = nil
+	if m.leader { // has a goroutine of its own, which comes to it after the batch
+		m.apart = fn
+		return
+	}
+	go func() {
+		m.Err = fn(m)
+		m.answer()
+	}()
+}
+
 func (m *Member[J]) answer() {
 	if !m.leader {
 		m.done <- struct{}{}
@@ -51,9 +70,13 @@ func (m *Member[J]) answer() {
 type Work[J any] interface {
 	// Open gets ready for one batch, under the context of the caller who leads it,
 	// or one without end where nobody does.
-	Open(ctx context.Context) error
-	// Run executes a batch between Open and Close and sets every member's Err. A
-	// member that went by [Leave] is nil and must not be touched again.
+	Open(ctx context.Context) (Session[J], error)
+}
+
+// Session is what one batch runs on.
+type Session[J any] interface {
+	// Run executes a batch and sets every member's Err. A member that went by [Leave]
+	// or [Apart] is nil and must not be touched again.
 	Run(batch []*Member[J])
 	// Close ends what Open began.
 	Close()
@@ -63,6 +86,10 @@ type Work[J any] interface {
 type Combiner[J any] struct {
 	work  Work[J]
 	limit int
+	wait  time.Duration
+	// patience is how long a lone call may keep the others waiting, where it can be
+	// held up by a lock; 0: for ever.
+	patience time.Duration
 
 	mu    sync.Mutex
 	busy  bool
@@ -74,15 +101,22 @@ type Combiner[J any] struct {
 // back, and their calls join the batch.
 const few = 16
 
-// New returns a combiner whose batches have at most limit members.
-func New[J any](work Work[J], limit int) *Combiner[J] {
-	return &Combiner[J]{work: work, limit: limit, pool: sync.Pool{New: func() any {
-		return &Member[J]{done: make(chan struct{}, 1)}
+// ErrWaited is the answer of a call that was queued for as long as it may be.
+var ErrWaited = errors.New("the calls ahead of it took too long")
+
+// New returns a combiner whose batches have at most limit members. A call is queued
+// for at most wait. One that runs alone holds up those behind it for at most patience;
+// 0: as long as it takes.
+func New[J any](work Work[J], limit int, wait, patience time.Duration) *Combiner[J] {
+	return &Combiner[J]{work: work, limit: limit, wait: wait, patience: patience, pool: sync.Pool{New: func() any {
+		timer := time.NewTimer(time.Hour)
+		timer.Stop()
+		return &Member[J]{done: make(chan struct{}, 1), timer: timer}
 	}}}
 }
 
-// Do runs job in a batch and returns its answer. left is true where ctx ended while
-// the job was still queued: it was not run, and never will be.
+// Do runs job in a batch and returns its answer. left is true where ctx, or the time to
+// wait, ended while the job was still queued: it was not run, and never will be.
 func (c *Combiner[J]) Do(ctx context.Context, job J) (err error, left bool) { //nolint:revive // left qualifies the error
 	m := c.pool.Get().(*Member[J])
 	m.Job, m.Ctx, m.Err, m.leader = job, ctx, nil, false
@@ -98,13 +132,18 @@ func (c *Combiner[J]) Do(ctx context.Context, job J) (err error, left bool) { //
 	}
 	c.queue = append(c.queue, m)
 	c.mu.Unlock()
+	m.timer.Reset(c.wait)
+	defer m.timer.Stop()
 	select {
 	case <-m.done:
 		return c.release(m), false
 	case <-ctx.Done():
+		err = ctx.Err()
+	case <-m.timer.C:
+		err = ErrWaited
 	}
 	if m.state.CompareAndSwap(waiting, gone) {
-		return ctx.Err(), true // the queue still points at m: it is not reused
+		return err, true // the queue still points at m: it is not reused
 	}
 	<-m.done // its fate is being decided
 	return c.release(m), false
@@ -113,7 +152,7 @@ func (c *Combiner[J]) Do(ctx context.Context, job J) (err error, left bool) { //
 func (c *Combiner[J]) release(m *Member[J]) error {
 	err := m.Err
 	var none J
-	m.Job, m.Ctx, m.Err = none, nil, nil
+	m.Job, m.Ctx, m.Err, m.apart = none, nil, nil, nil
 	c.pool.Put(m)
 	return err
 }
@@ -121,24 +160,39 @@ func (c *Combiner[J]) release(m *Member[J]) error {
 // lead runs the batch of a caller who found nobody at work.
 func (c *Combiner[J]) lead(m *Member[J]) {
 	var batch []*Member[J]
-	if err := c.work.Open(m.Ctx); err != nil {
+	next := c.next
+	if session, err := c.work.Open(m.Ctx); err != nil {
 		m.Err = err
 	} else {
 		batch = c.take(m)
-		c.work.Run(batch)
-		c.work.Close()
+		if c.patience > 0 && len(batch) == 1 {
+			once := sync.OnceFunc(c.next)
+			timer := time.AfterFunc(c.patience, once)
+			defer timer.Stop()
+			next = once
+		}
+		session.Run(batch)
+		session.Close()
 	}
-	c.mu.Lock()
-	more := len(c.queue) > 0
-	c.busy = more
-	c.mu.Unlock()
-	if more { // before the others are answered, so that nothing waits for them
-		go c.drain()
-	}
+	next() // before the others are answered, so that nothing waits for them
 	for _, other := range batch {
 		if other != nil {
 			other.answer()
 		}
+	}
+	if m.apart != nil {
+		m.Err = m.apart(m)
+	}
+}
+
+// next hands the work on to those who queued up meanwhile, or ends it.
+func (c *Combiner[J]) next() {
+	c.mu.Lock()
+	more := len(c.queue) > 0
+	c.busy = more
+	c.mu.Unlock()
+	if more {
+		go c.drain()
 	}
 }
 
@@ -148,13 +202,13 @@ func (c *Combiner[J]) drain() {
 		if !c.waiting() {
 			return
 		}
-		err := c.work.Open(context.Background()) //nolint:forbidigo // no member's context may end the others' batch
+		session, err := c.work.Open(context.Background()) //nolint:forbidigo // no member's context may end the others' batch
 		batch := c.take(nil)
 		if err == nil {
 			if len(batch) > 0 {
-				c.work.Run(batch)
+				session.Run(batch)
 			}
-			c.work.Close()
+			session.Close()
 		}
 		for _, m := range batch {
 			if m == nil {

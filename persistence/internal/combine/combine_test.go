@@ -1,0 +1,176 @@
+package combine_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fsmgen/fsmgen/persistence/internal/combine"
+)
+
+// job is a call of the tests: what it is to be answered, and how long it takes.
+type job struct {
+	answer error
+	block  <-chan struct{}
+	apart  bool
+}
+
+// works counts batches and runs them one at a time, which it proves.
+type works struct {
+	openErr error
+	gate    chan struct{} // where not nil, Run waits for it once
+	running atomic.Int32
+	overlap atomic.Bool
+	mu      sync.Mutex
+	sizes   []int
+}
+
+func (w *works) Open(ctx context.Context) (combine.Session[job], error) {
+	if w.openErr != nil {
+		return nil, w.openErr
+	}
+	return w, ctx.Err()
+}
+
+func (w *works) Close() {}
+
+func (w *works) Run(batch []*combine.Member[job]) {
+	if w.running.Add(1) > 1 {
+		w.overlap.Store(true)
+	}
+	defer w.running.Add(-1)
+	w.mu.Lock()
+	w.sizes = append(w.sizes, len(batch))
+	w.mu.Unlock()
+	if w.gate != nil {
+		<-w.gate
+	}
+	for i, m := range batch {
+		if m.Job.block != nil {
+			<-m.Job.block
+		}
+		if m.Job.apart {
+			combine.Apart(batch, i, func(m *combine.Member[job]) error { return m.Job.answer })
+			continue
+		}
+		m.Err = m.Job.answer
+	}
+}
+
+func TestEveryMemberGetsItsOwnAnswer(t *testing.T) {
+	t.Parallel()
+	w := &works{}
+	c := combine.New(w, 8, time.Minute, 0)
+	var wg sync.WaitGroup
+	for range 200 {
+		wg.Go(func() {
+			want := errors.New("mine")
+			for n := range 50 {
+				err, left := c.Do(t.Context(), job{answer: want, apart: n%7 == 0})
+				if !errors.Is(err, want) || left {
+					t.Errorf("got %v, left %v", err, left)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if w.overlap.Load() {
+		t.Error("two batches ran at once")
+	}
+	for _, n := range w.sizes {
+		if n > 8 {
+			t.Errorf("a batch of %d, the limit is 8", n)
+		}
+	}
+}
+
+func TestQueuedMemberLeavesWithItsContext(t *testing.T) {
+	t.Parallel()
+	w := &works{gate: make(chan struct{})}
+	c := combine.New(w, 8, time.Minute, 0)
+	first := make(chan struct{})
+	go func() {
+		defer close(first)
+		_, _ = c.Do(context.Background(), job{})
+	}()
+	for w.running.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	err, left := c.Do(ctx, job{answer: errors.New("it ran")})
+	if !left || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, left %v", err, left)
+	}
+	close(w.gate)
+	<-first
+	if err, left := c.Do(t.Context(), job{}); err != nil || left {
+		t.Errorf("afterwards: %v, %v", err, left)
+	}
+	for _, n := range w.sizes {
+		if n != 1 {
+			t.Errorf("the member that left was in a batch: %v", w.sizes)
+		}
+	}
+}
+
+func TestLoneCallThatIsHeldUpHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	w := &works{}
+	c := combine.New(w, 8, time.Minute, 5*time.Millisecond)
+	block := make(chan struct{})
+	held := make(chan struct{})
+	go func() {
+		defer close(held)
+		_, _ = c.Do(context.Background(), job{block: block})
+	}()
+	for w.running.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	for range 3 {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		if err, left := c.Do(ctx, job{}); err != nil || left {
+			t.Errorf("got %v, left %v", err, left)
+		}
+		cancel()
+	}
+	close(block)
+	<-held
+}
+
+func TestErrorOfOpenIsAnswered(t *testing.T) {
+	t.Parallel()
+	want := errors.New("no connection")
+	c := combine.New(&works{openErr: want}, 8, time.Minute, 0)
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			if err, _ := c.Do(t.Context(), job{}); !errors.Is(err, want) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestQueuedMemberDoesNotWaitForEver(t *testing.T) {
+	t.Parallel()
+	w := &works{gate: make(chan struct{})}
+	c := combine.New(w, 8, 10*time.Millisecond, 0)
+	first := make(chan struct{})
+	go func() {
+		defer close(first)
+		_, _ = c.Do(context.Background(), job{})
+	}()
+	for w.running.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if err, left := c.Do(t.Context(), job{}); !left || !errors.Is(err, combine.ErrWaited) {
+		t.Errorf("got %v, left %v", err, left)
+	}
+	close(w.gate)
+	<-first
+}
