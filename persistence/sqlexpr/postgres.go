@@ -54,10 +54,7 @@ func (p postgres) read(c Column) texts {
 		within := c.Name + " BETWEEN " + firstTime + " AND " + lastTime
 		return texts{"CASE WHEN " + within + " THEN " + c.Name + " END", notFalse(within)}
 	case expr.Decimal:
-		within := "ABS(" + c.Name + ") < 1000000000000"
-		if c.Limits.Precision == 0 || c.Limits.Scale > 6 {
-			within += " AND " + c.Name + " = ROUND(" + c.Name + ", 6)"
-		}
+		within := "ABS(" + c.Name + ") < 1000000000000 AND " + c.Name + " = ROUND(" + c.Name + ", 6)"
 		return texts{"CASE WHEN " + within + " THEN " + c.Name + " END", notFalse(within)}
 	case expr.JSON:
 		if c.SQLType == "json" {
