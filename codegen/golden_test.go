@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/fsmgen/fsmgen/definitions"
@@ -99,53 +98,88 @@ func TestGoldenProgramsBuildVetAndRun(t *testing.T) {
 	checkPrograms(t, goldenCases(t))
 }
 
-// checkPrograms vets and tests the packages as they are generated now. They lie over
-// the committed ones without touching them, each with selfcheck.txt as a further test.
+// checkPrograms vets the packages as they are generated now, runs one program that
+// lets each check itself, and runs the tests that lie beside some of them. The
+// generated files lie over the committed ones without touching them. One program for
+// all is linked in a second; a test binary for each took half a minute.
 func checkPrograms(t *testing.T, cases []goldenCase) {
 	t.Helper()
-	overlay := struct{ Replace map[string]string }{map[string]string{}}
-	temp := t.TempDir()
-	lay := func(dir, name string, data []byte) {
-		real, err := filepath.Abs(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		copied := filepath.Join(temp, fmt.Sprintf("%d-%s", len(overlay.Replace), name))
-		if err := os.WriteFile(copied, data, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		overlay.Replace[real] = copied
-	}
 	selfcheck, err := os.ReadFile("testdata/selfcheck.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := []string{}
-	for _, c := range cases {
+	o := newOverlay(t)
+	var all, tested []string
+	program := "package main\n\nimport (\n\t\"fmt\"\n\t\"os\"\n\n"
+	calls := ""
+	for i, c := range cases {
 		files, err := Generate(c.def, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range files {
-			lay(c.dir, f.Name, f.Data)
+			o.lay(filepath.Join(c.dir, f.Name), f.Data)
 		}
-		lay(c.dir, "selfcheck_test.go", bytes.Replace(selfcheck, []byte("package selfcheck"), []byte("package "+c.def.Package()), 1))
-		args = append(args, "./"+filepath.ToSlash(c.dir))
+		o.lay(filepath.Join(c.dir, "selfcheck.go"), bytes.Replace(selfcheck, []byte("package selfcheck"), []byte("package "+c.def.Package()), 1))
+		all = append(all, "./"+filepath.ToSlash(c.dir))
+		if tests, _ := filepath.Glob(filepath.Join(c.dir, "*_test.go")); len(tests) > 0 {
+			tested = append(tested, "./"+filepath.ToSlash(c.dir))
+		}
+		program += fmt.Sprintf("\tp%d \"github.com/fsmgen/fsmgen/codegen/%s\"\n", i, filepath.ToSlash(c.dir))
+		calls += fmt.Sprintf("\tcheck(%q, p%d.SelfCheck())\n", c.name, i)
 	}
-	data, err := json.Marshal(overlay)
+	program += ")\n\nvar failed bool\n\nfunc main() {\n" + calls + "\tif failed {\n\t\tos.Exit(1)\n\t}\n}\n" +
+		"\nfunc check(name string, faults []string) {\n\tfor _, f := range faults {\n\t\tfailed = true\n\t\tfmt.Println(name+\":\", f)\n\t}\n}\n"
+	o.lay("testdata/selfcheck/main.go", []byte(program))
+	flag := o.flag()
+	goCommand(t, append([]string{"vet", flag}, all...)...)
+	goCommand(t, "run", flag, "./testdata/selfcheck")
+	goCommand(t, append([]string{"test", flag}, tested...)...)
+}
+
+// overlay lays files over the tree for the go command.
+type overlay struct {
+	t       *testing.T
+	temp    string
+	Replace map[string]string
+}
+
+func newOverlay(t *testing.T) *overlay {
+	return &overlay{t: t, temp: t.TempDir(), Replace: map[string]string{}}
+}
+
+// lay puts data over the file called name, which need not exist.
+func (o *overlay) lay(name string, data []byte) {
+	o.t.Helper()
+	name, err := filepath.Abs(name)
 	if err != nil {
-		t.Fatal(err)
+		o.t.Fatal(err)
 	}
-	lay(temp, "overlay.json", data)
-	overlayFlag := "-overlay=" + filepath.Join(temp, fmt.Sprintf("%d-overlay.json", len(overlay.Replace)-1))
-	goCommand(t, append([]string{"vet", overlayFlag}, args...)...)
-	goCommand(t, append([]string{"test", "-vet=off", overlayFlag}, args...)...)
+	copied := filepath.Join(o.temp, fmt.Sprintf("%d-%s", len(o.Replace), filepath.Base(name)))
+	if err := os.WriteFile(copied, data, 0o666); err != nil {
+		o.t.Fatal(err)
+	}
+	o.Replace[name] = copied
+}
+
+// flag is the flag of the go command that makes it see the overlay.
+func (o *overlay) flag() string {
+	o.t.Helper()
+	data, err := json.Marshal(o)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	path := filepath.Join(o.temp, "overlay.json")
+	if err := os.WriteFile(path, data, 0o666); err != nil {
+		o.t.Fatal(err)
+	}
+	return "-overlay=" + path
 }
 
 func goCommand(t *testing.T, args ...string) {
 	t.Helper()
 	cmd := exec.Command("go", args...)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("go %s: %v\n%s", strings.Join(args[:2], " "), err, out)
+		t.Errorf("go %s: %v\n%s", args[0], err, out)
 	}
 }
