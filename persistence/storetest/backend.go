@@ -39,6 +39,8 @@ type Features struct {
 	Nulls bool
 	// Locks: two rows can be written by two transactions at once.
 	Locks bool
+	// NoDDL: there are no tables that could be missing.
+	NoDDL bool
 }
 
 // TxForm is the Go type of a transaction that a caller holds.

@@ -89,7 +89,7 @@ func readCan(e *env) {
 
 // readBind binds machines that the store has no tables for.
 func readBind(e *env) {
-	e.need(e.h.Features.Loose, "tables of its own that could be missing")
+	e.need(!e.h.Features.NoDDL, "tables that could be missing")
 	e.open(order)
 	if _, err := e.eng.Machine(e.Context(), e.parse(ticket)); err == nil {
 		e.Error("a machine without a table was made")

@@ -1,0 +1,132 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/fsmgen/fsmgen/definitions"
+	"github.com/fsmgen/fsmgen/engine"
+)
+
+// Store keeps machines in memory. It is safe for concurrent use.
+type Store struct {
+	wait   time.Duration
+	writer chan struct{} // holds a token while somebody writes
+
+	mu        sync.Mutex // guards everything below, and is never held while waiting
+	committed *layer
+	seq       int64
+	// machines are the definitions bound to each table: they share its rows.
+	machines map[string][]*definitions.Machine
+}
+
+// Option configures New.
+type Option func(*Store)
+
+// WithWait bounds how long a call waits for another transaction to end; default 5 s.
+// It panics unless d is positive.
+func WithWait(d time.Duration) Option {
+	if d <= 0 {
+		panic(fmt.Sprintf("memory: WithWait(%v): want a positive duration", d))
+	}
+	return func(s *Store) { s.wait = d }
+}
+
+// New returns an empty store.
+func New(opts ...Option) *Store {
+	s := &Store{wait: 5 * time.Second, writer: make(chan struct{}, 1), committed: newLayer(nil), machines: map[string][]*definitions.Machine{}}
+	for _, opt := range opts {
+		opt(s)
+	}
+	return s
+}
+
+// Bind gives the port of one machine. Every table exists and fits.
+func (s *Store) Bind(ctx context.Context, rules *engine.Rules) (engine.Table, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	def := rules.Definition()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.join(def)
+	return &table{s: s, rules: rules, def: def}, nil
+}
+
+// join remembers a machine over its table; the newest definition of a name counts.
+func (s *Store) join(def *definitions.Machine) {
+	list := s.machines[def.Table.Name]
+	for i := range list {
+		if list[i].Name == def.Name {
+			list[i] = def
+			return
+		}
+	}
+	s.machines[def.Table.Name] = append(list, def)
+}
+
+// markKey marks a context as belonging to an open transaction of a store.
+type markKey struct{ s *Store }
+
+// Marked reports whether ctx comes from a transaction of this store.
+func (s *Store) Marked(ctx context.Context) bool { return ctx.Value(markKey{s}) != nil }
+
+// Classify says what an error means: that of a transaction which has ended is fatal,
+// as is every error that is not this store's.
+func (s *Store) Classify(err error) engine.Class {
+	var f *engine.Fault
+	if errors.As(err, &f) {
+		return f.Class
+	}
+	return engine.ClassFatal
+}
+
+// Transact runs fn once in a new transaction and commits it.
+func (s *Store) Transact(ctx context.Context, fn func(ctx context.Context, tx engine.Tx) error) error {
+	tx, err := s.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // after Commit it does nothing
+	if err := fn(context.WithValue(ctx, markKey{s}, true), tx); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil { // past the deadline nothing may be committed
+		return &engine.Fault{Class: engine.ClassRetryable, Err: err, Hint: "the context ended before the commit"}
+	}
+	return tx.Commit()
+}
+
+// acquire waits for the turn to write.
+func (s *Store) acquire(ctx context.Context) error {
+	select {
+	case s.writer <- struct{}{}:
+		return nil
+	default:
+	}
+	timer := time.NewTimer(s.wait)
+	defer timer.Stop()
+	select {
+	case s.writer <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return &engine.Fault{Class: engine.ClassUnsent, Err: context.Cause(ctx), Hint: "the context ended while waiting for the writer"}
+	case <-timer.C:
+		return &engine.Fault{Class: engine.ClassUnsent, Err: fmt.Errorf("waited %v for another transaction", s.wait),
+			Hint: "another transaction holds the writer; a call made while a transaction is open must go through In(tx)"}
+	}
+}
+
+// release lets the next writer begin.
+func (s *Store) release() { <-s.writer }
+
+// open begins a transaction.
+func (s *Store) open(ctx context.Context) (*Tx, error) {
+	if err := s.acquire(ctx); err != nil {
+		return nil, err
+	}
+	return &Tx{s: s, top: newLayer(s.committed)}, nil
+}
