@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/fsmgen/fsmgen/definitions"
@@ -52,6 +53,7 @@ func (t *table) buildOne(p *plan, named, keyed bool) statement {
 	b := &builder{d: t.d, binds: slices.Clone(cas.binds)}
 	if p.single >= 0 && !t.def.Journal.Enabled {
 		b.sql(cas.text)
+		t.versionFits(b)
 		t.returning(b, p)
 		return b.statement()
 	}
@@ -61,6 +63,7 @@ func (t *table) buildOne(p *plan, named, keyed bool) statement {
 		b.sql(", ")
 	}
 	b.sql(partCAS, " AS (", cas.text)
+	t.versionFits(b)
 	if p.single < 0 {
 		b.sql(" AND EXISTS (SELECT 1 FROM ", partRow, ")")
 	}
@@ -81,6 +84,16 @@ func (t *table) buildOne(p *plan, named, keyed bool) statement {
 	}
 	t.fromParts(b, p)
 	return b.statement()
+}
+
+// versionFits leaves out a version at the end of its column's range, and NULL: adding
+// to the one raises, and the other has no successor.
+func (t *table) versionFits(b *builder) {
+	bits := 64
+	if i := slices.IndexFunc(t.columns, func(c Column) bool { return c.Name == t.def.Table.Version }); i >= 0 && t.columns[i].Precision > 0 {
+		bits = t.columns[i].Precision
+	}
+	b.sql(" AND ").name(t.def.Table.Version).sql(" < ", strconv.FormatInt(1<<(bits-1)-1, 10))
 }
 
 // oldRow locks the row and tells its state before the update. The CAS depends on it,
@@ -186,13 +199,13 @@ func (t *table) whenState(b *builder, s *definitions.State) {
 	}
 }
 
-// stepOne is the unit of one transition where one statement does it all. A call
-// inside a caller's transaction whose key somebody else may hold locks the row first
-// and looks for the key in the statement: the lock makes the statement see every
-// entry of the row, so that a duplicate ends in no row instead of an error, which
-// would cost the caller the transaction.
-func (t *table) stepOne(x Execer, p *plan, v *values, keyed bool) (engine.Change, error) {
-	if keyed {
+// stepOne is the unit of one transition where one statement does it all. keyed has the
+// statement look for the key, so that a duplicate ends in no row instead of an error,
+// which would cost the others of its batch a round. Inside a caller's transaction it
+// would cost the transaction: there lock takes the row first, and with it the statement
+// sees every entry of the row.
+func (t *table) stepOne(x Execer, p *plan, v *values, lock, keyed bool) (engine.Change, error) {
+	if lock {
 		state, version, found, err := t.readState(x, v)
 		if err != nil {
 			return engine.Change{}, err
@@ -251,7 +264,10 @@ func (t *table) alone(ctx context.Context, fn func(Execer) error) error {
 		return err
 	}
 	defer conn.Close() //nolint:errcheck // gives the connection back
-	return fn(t.execer(ctx, conn.Conn))
+	if err := fn(t.execer(ctx, conn.Conn)); err != nil {
+		return err
+	}
+	return t.s.unproven(ctx)
 }
 
 // inCallers says what an error inside a caller's transaction means where one error

@@ -62,7 +62,7 @@ func (t *table) Apply(ctx context.Context, tx engine.Tx, call *engine.Call) (eng
 		var err error
 		switch {
 		case t.f.OneStatement:
-			change, err = t.stepOne(x, p, v, tx != nil && keyed)
+			change, err = t.stepOne(x, p, v, tx != nil && keyed, keyed && (tx != nil || t.s.runner != nil))
 		case compound:
 			change, err = t.stepCompound(x, p, v)
 		default:
@@ -87,7 +87,7 @@ func (t *table) unit(ctx context.Context, tx engine.Tx, plain, keyed bool, effec
 		err = t.inCallers(t.within(ctx, tx, effect != nil, effect, fn))
 	case tx != nil:
 		err = t.within(ctx, tx, keyed || effect != nil, effect, fn)
-	case t.f.OneStatement && effect == nil:
+	case t.f.OneStatement && t.s.runner == nil && effect == nil:
 		err = t.alone(ctx, fn)
 	case t.s.runner != nil && effect == nil:
 		err = t.s.runner.Unit(ctx, plain, fn)

@@ -31,6 +31,25 @@ type options struct {
 	wait             time.Duration
 	conns            int
 	statement, locks time.Duration
+	single           bool
+}
+
+// WithoutGroupCommit gives every call a commit of its own. The results are the
+// same; many callers at once are slower.
+func WithoutGroupCommit() Option {
+	return func(o *options) error {
+		o.single = true
+		return nil
+	}
+}
+
+// store makes the store over a pool.
+func (o *options) store(db *sqlx.DB, owned bool) *persistence.Store {
+	c := persistence.Config{DB: db, Dialect: dialect{}, Wait: o.wait, Owned: owned}
+	if !o.single {
+		c.Runner = newGroup(db, o.wait)
+	}
+	return persistence.New(c)
 }
 
 // WithWait bounds how long a call waits for a connection of the pool; default 5 s. A
@@ -115,13 +134,14 @@ func Open(ctx context.Context, dsn string, opts ...Option) (*persistence.Store, 
 		return nil, fmt.Errorf("postgres: open: %w", err)
 	}
 	o.settings(config)
-	db := sqlx.NewDb(stdlib.OpenDB(*config, stdlib.OptionResetSession(writable)), "pgx")
+	config.BuildContextWatcherHandler = newCanceller
+	db := sqlx.NewDb(stdlib.OpenDB(*config, stdlib.OptionResetSession(usable)), "pgx")
 	db.SetMaxOpenConns(o.conns)
 	db.SetMaxIdleConns(o.conns)
 	if err := db.PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("postgres: open: %w", err), db.Close())
 	}
-	return persistence.New(persistence.Config{DB: db, Dialect: dialect{}, Wait: o.wait, Owned: true}), nil
+	return o.store(db, true), nil
 }
 
 // settings are the session's, where the DSN does not name them. In the modes that
@@ -144,12 +164,12 @@ func (o *options) settings(config *pgx.ConnConfig) {
 	}
 }
 
-// writable drops a pooled connection whose server says that it became a standby, so
-// that the next one is opened anew, where the DSN names several servers to the one
-// that took over.
-func writable(_ context.Context, conn *pgx.Conn) error {
+// usable drops a pooled connection that was sent a cancel request, and one whose
+// server says that it became a standby, so that the next one is opened anew, where the
+// DSN names several servers to the one that took over.
+func usable(_ context.Context, conn *pgx.Conn) error {
 	c := conn.PgConn()
-	if c.ParameterStatus("in_hot_standby") == "on" || c.ParameterStatus("default_transaction_read_only") == "on" {
+	if c.CustomData()[cancelled] != nil || c.ParameterStatus("in_hot_standby") == "on" || c.ParameterStatus("default_transaction_read_only") == "on" {
 		return driver.ErrBadConn
 	}
 	return nil
@@ -157,8 +177,9 @@ func writable(_ context.Context, conn *pgx.Conn) error {
 
 // New uses a pool of the caller's own, opened with driver "pgx". Give its DSN a
 // statement_timeout: it is how long a statement can live on that the network has cut
-// off from its caller. The pool stays open when the store closes; of the options only
-// WithWait applies.
+// off from its caller. A cancelled call leaves its statement to the driver, which closes
+// the connection; Open waits for the server to end the statement. The pool stays open
+// when the store closes; of the options only WithWait applies.
 func New(db *sqlx.DB, opts ...Option) (*persistence.Store, error) {
 	o, err := apply(opts)
 	if err != nil {
@@ -167,7 +188,7 @@ func New(db *sqlx.DB, opts ...Option) (*persistence.Store, error) {
 	if db == nil {
 		return nil, errors.New("postgres: New(nil): give an open pool")
 	}
-	return persistence.New(persistence.Config{DB: db, Dialect: dialect{}, Wait: o.wait}), nil
+	return o.store(db, false), nil
 }
 
 // DDL gives the statements that create the business table and the journal of

@@ -1,0 +1,281 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/jmoiron/sqlx"
+
+	"github.com/fsmgen/fsmgen/engine"
+	"github.com/fsmgen/fsmgen/persistence"
+	"github.com/fsmgen/fsmgen/persistence/internal/combine"
+)
+
+// group lets concurrent calls share a commit. Each call is the one statement it would
+// be alone; a batch of them is a pipeline with one Sync, which the server runs as one
+// transaction (https://www.postgresql.org/docs/current/protocol-flow.html, Pipelining).
+// Nobody is answered before the batch has ended: only its end reports the commit.
+type group struct {
+	db       *sqlx.DB
+	wait     time.Duration
+	combiner *combine.Combiner[job]
+}
+
+// job is one statement and where its first row goes.
+type job struct {
+	text  string
+	args  []any
+	dest  []any
+	found *bool
+}
+
+type member = combine.Member[job]
+
+// batchLimit is where larger batches stop paying.
+const batchLimit = 64
+
+// rowPatience is how long a batch waits for a row that somebody else has locked. What
+// is locked then goes alone.
+const rowPatience = 20 * time.Millisecond
+
+func newGroup(db *sqlx.DB, wait time.Duration) *group {
+	g := &group{db: db, wait: wait}
+	g.combiner = combine.New(g, batchLimit, wait, rowPatience)
+	return g
+}
+
+// Unit gives fn an Execer whose statement runs in a batch.
+func (g *group) Unit(ctx context.Context, _ bool, fn func(x persistence.Execer) error) error {
+	return fn(groupExecer{g, ctx})
+}
+
+type groupExecer struct {
+	g   *group
+	ctx context.Context //nolint:containedctx // it lives for one unit
+}
+
+// Exec is for units of several statements, which have no place here.
+func (x groupExecer) Exec(string, []any) (affected, lastID int64, err error) {
+	return 0, 0, errors.New("postgres: BUG: a unit outside of a transaction is one query; please report it")
+}
+
+// Query runs the statement in a batch and reads its first row into dest.
+func (x groupExecer) Query(text string, args, dest []any) (bool, error) {
+	var found bool
+	err, left := x.g.combiner.Do(x.ctx, job{text, args, dest, &found})
+	switch {
+	case left && x.ctx.Err() == nil:
+		return false, persistence.Waited(err)
+	case left:
+		return false, unsent(err)
+	}
+	return found, err
+}
+
+// unsent is the fault of a call whose context ended before its turn came.
+func unsent(err error) error {
+	return &engine.Fault{Class: engine.ClassUnsent, Err: err, Hint: "the context ended while waiting for a connection"}
+}
+
+// conn takes a connection, waiting at most g.wait. The connection is pinned, since
+// database/sql repeats a statement given to the pool when its connection broke,
+// although it may have run.
+func (g *group) conn(ctx context.Context) (*sql.Conn, error) {
+	wait, cancel := context.WithTimeout(ctx, g.wait)
+	defer cancel()
+	conn, err := g.db.Conn(wait)
+	switch {
+	case err == nil:
+		return conn, nil
+	case ctx.Err() != nil:
+		return nil, unsent(ctx.Err())
+	case wait.Err() != nil:
+		return nil, persistence.Waited(err)
+	}
+	return nil, fmt.Errorf("no connection: %w", err)
+}
+
+// turn is one batch on one connection.
+type turn struct {
+	g    *group
+	conn *sql.Conn
+}
+
+// Open takes the connection of a batch.
+func (g *group) Open(ctx context.Context) (combine.Session[job], error) {
+	conn, err := g.conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &turn{g, conn}, nil
+}
+
+// Close gives the connection back.
+func (t *turn) Close() { _ = t.conn.Close() }
+
+// maxRounds is how often a batch from which an error was taken runs again together.
+const maxRounds = 3
+
+// Run executes a batch. A member's error takes the whole transaction with it, so the
+// rest runs again without that member; after some rounds everybody runs alone.
+func (t *turn) Run(batch []*member) {
+	for range maxRounds {
+		members := present(batch)
+		if len(members) == 0 {
+			return
+		}
+		if len(members) == 1 {
+			m := batch[members[0]]
+			m.Err = query(m.Ctx, t.conn, m.Job)
+			return
+		}
+		culprit, err := t.pipeline(batch, members)
+		switch {
+		case err == nil:
+			return
+		case culprit < 0 && !told(err): // the connection broke: nobody knows
+			for _, i := range members {
+				batch[i].Err = err
+			}
+			return
+		case culprit < 0: // the end of the batch failed, and does not say for whom
+			t.apart(batch, members)
+			return
+		case held(err):
+			t.apart(batch, []int{culprit})
+		default:
+			combine.Leave(batch, culprit, err)
+		}
+	}
+	t.apart(batch, present(batch))
+}
+
+// present lists the members that have no answer yet.
+func present(batch []*member) []int {
+	var out []int
+	for i, m := range batch {
+		if m != nil {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// apart runs members alone, each on a connection of its own, in parallel.
+func (t *turn) apart(batch []*member, members []int) {
+	for _, i := range members {
+		combine.Apart(batch, i, func(m *member) error {
+			conn, err := t.g.conn(m.Ctx)
+			if err != nil {
+				return err
+			}
+			defer conn.Close() //nolint:errcheck // gives the connection back
+			return query(m.Ctx, conn, m.Job)
+		})
+	}
+}
+
+// query runs one statement by itself.
+func query(ctx context.Context, conn *sql.Conn, j job) error {
+	err := conn.QueryRowContext(ctx, j.text, j.args...).Scan(j.dest...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	*j.found = err == nil
+	return err
+}
+
+// told reports whether the server itself said what is wrong, and so that nothing was
+// applied.
+func told(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && dialect{}.Classify(err, "") != engine.ClassUnknown
+}
+
+// held reports whether a member only waited for a row that somebody else holds.
+func held(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == "55P03" || pg.Code == "40P01")
+}
+
+// pipeline sends the members' statements at once. culprit is the index of the member
+// whose statement failed, or -1. No member's context bounds it: that would end the
+// others' calls.
+func (t *turn) pipeline(batch []*member, members []int) (culprit int, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), batchTimeout) //nolint:forbidigo // see above
+	defer cancel()
+	culprit = -1
+	err = t.conn.Raw(func(dc any) error {
+		conn, ok := dc.(*stdlib.Conn)
+		if !ok {
+			return fmt.Errorf("postgres: the pool's driver connection is a %T, want pgx/v5/stdlib", dc)
+		}
+		send := &pgx.Batch{}
+		send.Queue("SELECT set_config('lock_timeout', $1, true)", fmt.Sprint(rowPatience.Milliseconds()))
+		for _, i := range members {
+			send.Queue(batch[i].Job.text, batch[i].Job.args...)
+		}
+		results := conn.Conn().SendBatch(ctx, send)
+		culprit, err = readAll(results, batch, members)
+		return errors.Join(err, results.Close())
+	})
+	return culprit, err
+}
+
+// batchTimeout bounds a batch, whose members' own contexts do not.
+const batchTimeout = 30 * time.Second
+
+// readAll reads the answers of a pipeline in order.
+func readAll(results pgx.BatchResults, batch []*member, members []int) (culprit int, err error) {
+	if _, err := results.Exec(); err != nil {
+		return -1, err
+	}
+	for _, i := range members {
+		if err := readOne(results, batch[i].Job); err != nil {
+			if !told(err) {
+				return -1, err
+			}
+			return i, err
+		}
+	}
+	return -1, nil
+}
+
+// readOne reads the first row of a statement, in the types database/sql would give.
+func readOne(results pgx.BatchResults, j job) error {
+	rows, err := results.Query()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	*j.found = false
+	if rows.Next() {
+		values, err := rows.Values()
+		if err != nil {
+			return err
+		}
+		for i, v := range values {
+			*j.dest[i].(*any) = plain(v)
+		}
+		*j.found = true
+	}
+	rows.Close()
+	return rows.Err()
+}
+
+// plain turns the driver's own types into those of database/sql.
+func plain(v any) any {
+	switch v := v.(type) {
+	case int16:
+		return int64(v)
+	case int32:
+		return int64(v)
+	}
+	return v
+}
