@@ -296,7 +296,7 @@ func TestReadmeProofsExist(t *testing.T) {
 	}
 	for _, m := range regexp.MustCompile("“([^”]+)” of (?:its )?storetest").FindAllStringSubmatch(text, -1) {
 		proofs++
-		if !strings.Contains(code.String(), `{"`+m[1]+`", `) {
+		if !strings.Contains(code.String(), `{name: "`+m[1]+`", `) {
 			t.Errorf("storetest has no check %q", m[1])
 		}
 	}
