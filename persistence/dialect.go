@@ -73,6 +73,9 @@ type Features struct {
 	// DetachWrites: the driver must not see a context that can be cancelled while
 	// it writes.
 	DetachWrites bool
+	// CancelEndsWait: a cancelled context ends a commit's wait for its standby, and
+	// the server then reports success.
+	CancelEndsWait bool
 	// StaleSnapshots: a plain read inside a caller's transaction can be older than
 	// the row, and no error tells (MySQL at REPEATABLE READ).
 	StaleSnapshots bool

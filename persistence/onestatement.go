@@ -272,12 +272,20 @@ func (t *table) alone(ctx context.Context, fn func(Execer) error) error {
 
 // inCallers says what an error inside a caller's transaction means where one error
 // ends the whole transaction: a key that another transaction recorded in this very
-// moment cannot be looked up any more, the caller has to begin again.
-func (t *table) inCallers(err error) error {
+// moment cannot be looked up any more, the caller has to begin again. A statement that
+// the server cancelled because the context ended carries the context's error too.
+func (t *table) inCallers(ctx context.Context, err error) error {
+	if err == nil || errors.Is(err, errMiss) {
+		return err
+	}
 	err = t.s.fault(err, t.def.Journal.Table)
 	var f *engine.Fault
-	if errors.As(err, &f) && f.Class == engine.ClassDuplicateKey {
+	switch {
+	case !errors.As(err, &f):
+	case f.Class == engine.ClassDuplicateKey:
 		return &engine.Fault{Class: engine.ClassRetryable, Err: f.Err, Hint: "another transaction has just recorded this key"}
+	case f.Class == engine.ClassRetryable && ctx.Err() != nil:
+		return &engine.Fault{Class: f.Class, Err: errors.Join(f.Err, ctx.Err()), Hint: f.Hint}
 	}
 	return err
 }

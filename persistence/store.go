@@ -134,6 +134,15 @@ func (s *Store) Transact(ctx context.Context, fn func(ctx context.Context, tx en
 		_ = tx.Rollback()
 		return s.commitFault(err)
 	}
+	return s.unproven(ctx)
+}
+
+// unproven says that a success is none to rely on: the context ended while it was
+// waited for, and the server may not have waited for its standby.
+func (s *Store) unproven(ctx context.Context) error {
+	if err := ctx.Err(); err != nil && s.d.Features().CancelEndsWait {
+		return &engine.Fault{Class: engine.ClassUnknown, Err: err, Hint: "the context ended while the commit was on its way"}
+	}
 	return nil
 }
 

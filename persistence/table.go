@@ -84,7 +84,7 @@ func (t *table) unit(ctx context.Context, tx engine.Tx, plain, keyed bool, effec
 	var err error
 	switch {
 	case tx != nil && t.f.OneStatement:
-		err = t.inCallers(t.within(ctx, tx, effect != nil, effect, fn))
+		err = t.inCallers(ctx, t.within(ctx, tx, effect != nil, effect, fn))
 	case tx != nil:
 		err = t.within(ctx, tx, keyed || effect != nil, effect, fn)
 	case t.f.OneStatement && t.s.runner == nil && effect == nil:

@@ -22,7 +22,7 @@ func (dialect) Name() string { return "postgres" }
 // row, and two transactions that each added a line to an order and then moved it
 // would wait for each other.
 func (dialect) Features() persistence.Features {
-	return persistence.Features{OneStatement: true, LockRead: " FOR NO KEY UPDATE"}
+	return persistence.Features{OneStatement: true, LockRead: " FOR NO KEY UPDATE", CancelEndsWait: true}
 }
 
 // Expressions is PostgreSQL's own compilation of conditions and assignments.

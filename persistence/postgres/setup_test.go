@@ -1,4 +1,4 @@
-package postgres_test
+package postgres
 
 import (
 	"context"
@@ -20,7 +20,6 @@ import (
 	"github.com/fsmgen/fsmgen/engine"
 	"github.com/fsmgen/fsmgen/persistence"
 	"github.com/fsmgen/fsmgen/persistence/internal/recorder"
-	"github.com/fsmgen/fsmgen/persistence/postgres"
 )
 
 // serverDSN names the server of the tests; without one that answers they are skipped,
@@ -127,11 +126,11 @@ type rig struct {
 }
 
 // open makes a rig over a schema of its own.
-func open(t testing.TB, yaml string, opts ...postgres.Option) *rig {
+func open(t testing.TB, yaml string, opts ...Option) *rig {
 	t.Helper()
 	dsn := schemaDSN(t)
 	def := parse(t, yaml)
-	store, err := postgres.Open(t.Context(), dsn, opts...)
+	store, err := Open(t.Context(), dsn, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +157,7 @@ func recorded(t testing.TB, yaml string) (*rig, *recorder.Log) {
 	log := &recorder.Log{}
 	pool := sqlx.NewDb(sql.OpenDB(recorder.Connector(stdlib.GetConnector(*config), log)), "pgx")
 	t.Cleanup(func() { check(t, pool.Close()) })
-	store, err := postgres.New(pool)
+	store, err := New(pool)
 	check(t, err)
 	r := bind(t, dsn, store, parse(t, yaml))
 	log.Reset()
@@ -213,7 +212,7 @@ func (r *rig) whole(t testing.TB) {
   SELECT entity_id, version, from_state, to_state,
     lag(version) OVER w AS before, lag(to_state) OVER w AS was, lead(version) OVER w AS after
   FROM fsm_journal WHERE machine = $1 WINDOW w AS (PARTITION BY entity_id ORDER BY version))
-SELECT j.entity_id || ' v' || j.version FROM j LEFT JOIN `+persistence.QuoteTable(quoter{}, r.def.Table.Name)+` AS r ON r.id::text = j.entity_id
+SELECT j.entity_id || ' v' || j.version FROM j LEFT JOIN `+persistence.QuoteTable(dialect{}, r.def.Table.Name)+` AS r ON r.id::text = j.entity_id
 WHERE j.version <> COALESCE(j.before + 1, 1) OR j.from_state IS DISTINCT FROM j.was
   OR (j.after IS NULL AND (r.version <> j.version OR r.status::text <> j.to_state))`, r.def.Name)
 	check(t, err)
@@ -223,15 +222,13 @@ WHERE j.version <> COALESCE(j.before + 1, 1) OR j.from_state IS DISTINCT FROM j.
 	r.idle(t)
 }
 
-// quoter quotes names; it is no more of a dialect than that.
-type quoter struct{ persistence.Dialect }
+// long is also what package storetest looks for.
+var long = flag.Bool("long", false, "run what repeats, and the kill tests, in full length")
 
-func (quoter) Quote(ident string) string { return `"` + ident + `"` }
-
-// long is storetest's flag: the long form of what repeats.
-func rounds(short, long int) int {
-	if f := flag.Lookup("long"); f != nil && f.Value.String() == "true" {
-		return long
+// rounds is how often something repeats.
+func rounds(short, full int) int {
+	if *long {
+		return full
 	}
 	return short
 }

@@ -1,4 +1,4 @@
-package postgres_test
+package postgres
 
 import (
 	"context"
@@ -20,21 +20,22 @@ const (
 
 	payCAS = `UPDATE "orders" SET "version" = "version" + 1, "status" = CAST($1 AS text), "paid_at" = CAST($2 AS timestamptz), ` +
 		`"payment_ref" = CAST(CAST($3 AS text) AS text) WHERE "id" = $4 AND "status" = $5`
+	fits   = ` AND "version" < 9223372036854775807`
 	payLog = ` RETURNING "version" AS v), fsmgen_log AS (INSERT INTO "fsm_journal" (` + journalColumns + `) SELECT $?, $?, c.v, $?, $?, $?, $?, $?, $?, $?, $?, $?, $?, $? ` +
 		`FROM fsmgen_cas AS c) SELECT c.v FROM fsmgen_cas AS c`
-	pay      = `WITH fsmgen_cas AS (` + payCAS + payLog
-	payKeyed = `WITH fsmgen_cas AS (` + payCAS + ` AND NOT EXISTS (SELECT 1 FROM "fsm_journal" WHERE machine = $6 AND entity_id = $7 AND "key" = $8)` + payLog
+	pay      = `WITH fsmgen_cas AS (` + payCAS + fits + payLog
+	payKeyed = `WITH fsmgen_cas AS (` + payCAS + fits + ` AND NOT EXISTS (SELECT 1 FROM "fsm_journal" WHERE machine = $6 AND entity_id = $7 AND "key" = $8)` + payLog
 	lock     = `SELECT "status", "version" FROM "orders" WHERE "id" = $1 FOR NO KEY UPDATE`
 	lockAll  = `SELECT "id", "status", "version", "paid_at", "payment_ref" FROM "orders" WHERE "id" = $1 FOR NO KEY UPDATE`
 
 	cancel = `WITH fsmgen_row AS (SELECT "status" AS was FROM "orders" WHERE "id" = $5 AND ("status" = $6 OR "status" = $7) FOR NO KEY UPDATE), ` +
-		`fsmgen_cas AS (UPDATE "orders" SET "version" = "version" + 1, "status" = CAST($1 AS text) WHERE "id" = $2 AND ("status" = $3 OR "status" = $4) ` +
-		`AND EXISTS (SELECT 1 FROM fsmgen_row) RETURNING "version" AS v), fsmgen_log AS (INSERT INTO "fsm_journal" (` + journalColumns + `) ` +
+		`fsmgen_cas AS (UPDATE "orders" SET "version" = "version" + 1, "status" = CAST($1 AS text) WHERE "id" = $2 AND ("status" = $3 OR "status" = $4)` + fits +
+		` AND EXISTS (SELECT 1 FROM fsmgen_row) RETURNING "version" AS v), fsmgen_log AS (INSERT INTO "fsm_journal" (` + journalColumns + `) ` +
 		`SELECT $?, $?, c.v, $?, CAST(o.was AS text), $?, $?, $?, $?, $?, $?, $?, $?, $? FROM fsmgen_cas AS c CROSS JOIN fsmgen_row AS o) ` +
 		`SELECT c.v, o.was FROM fsmgen_cas AS c CROSS JOIN fsmgen_row AS o`
 
-	bare        = `UPDATE "lamps" SET "version" = "version" + 1, "status" = CAST($1 AS text) WHERE "id" = $2 AND "status" = $3 RETURNING "version" AS v`
-	bareVersion = `UPDATE "lamps" SET "version" = "version" + 1, "status" = CAST($1 AS text) WHERE "id" = $2 AND "status" = $3 AND "version" = $4 RETURNING "version" AS v`
+	bare        = `UPDATE "lamps" SET "version" = "version" + 1, "status" = CAST($1 AS text) WHERE "id" = $2 AND "status" = $3` + fits + ` RETURNING "version" AS v`
+	bareVersion = `UPDATE "lamps" SET "version" = "version" + 1, "status" = CAST($1 AS text) WHERE "id" = $2 AND "status" = $3 AND "version" = $4` + fits + ` RETURNING "version" AS v`
 
 	inspect = `SELECT r."id", …` // the row and its journal together
 	entries = `SELECT * FROM (SELECT 'k' …`
@@ -85,7 +86,7 @@ func TestStatements(t *testing.T) {
 	fire(nil, engine.Applied, "pay", "o-1", ref)
 	wantStatements(t, log, pay)
 	fire(nil, engine.Applied, "pay", "o-2", ref, engine.WithKey("k"))
-	wantStatements(t, log, pay)
+	wantStatements(t, log, payKeyed)
 	fire(nil, engine.Applied, "pay", "o-3", ref, engine.WithVersion(1))
 	wantStatements(t, log, strings.Replace(pay, `"status" = $5`, `"status" = $5 AND "version" = $6`, 1))
 	fire(nil, engine.Applied, "cancel", "o-1", nil)
@@ -93,12 +94,12 @@ func TestStatements(t *testing.T) {
 	fire(nil, engine.AlreadyReached, "pay", "o-3", ref)
 	wantStatements(t, log, pay, inspect)
 	fire(nil, engine.Replayed, "pay", "o-2", ref, engine.WithKey("k"))
-	wantStatements(t, log, pay, inspect)
+	wantStatements(t, log, payKeyed, inspect)
 	fire(engine.ErrNotAllowed, 0, "ship", "o-4", nil)
 	wantStatements(t, log, "WITH fsmgen_cas AS (UPDATE …", inspect)
 	fire(engine.ErrNotFound, 0, "pay", "nobody", ref)
 	wantStatements(t, log, pay, inspect)
-	// a seen key for another transition: the row would fit, the journal's index refuses
+	// a seen key for another transition: the row would fit
 	fire(engine.ErrKeyReused, 0, "ship", "o-2", nil, engine.WithKey("k"))
 	wantStatements(t, log, "WITH fsmgen_cas AS (UPDATE …", inspect)
 	r.whole(t)

@@ -1,0 +1,38 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
+)
+
+// grace is how long a cancelled call waits for the server to say how it ended. On a
+// network that answers it takes two round trips.
+const grace = 500 * time.Millisecond
+
+// canceller ends a statement whose context ended: it asks the server to cancel, and
+// waits for the answer. Closing the connection instead, as the driver does by itself,
+// leaves a statement behind that waits for a lock and is applied when nobody expects
+// it any more.
+type canceller struct{ conn *pgconn.PgConn }
+
+func newCanceller(conn *pgconn.PgConn) ctxwatch.Handler { return canceller{conn} }
+
+// HandleCancel runs when the context has ended, beside the call that waits.
+func (c canceller) HandleCancel(context.Context) {
+	deadline := time.Now().Add(grace)
+	_ = c.conn.Conn().SetDeadline(deadline) // where this fails the connection is gone already
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+	defer cancel()
+	_ = c.conn.CancelRequest(ctx) // where this fails the deadline ends the call
+	c.conn.CustomData()[cancelled] = true
+}
+
+// HandleUnwatchAfterCancel runs when the call has returned and HandleCancel is done.
+func (c canceller) HandleUnwatchAfterCancel() { _ = c.conn.Conn().SetDeadline(time.Time{}) }
+
+// cancelled marks a connection that was sent a cancel request: a late one could hit
+// whoever uses the connection next.
+const cancelled = "fsmgen.cancelled"
