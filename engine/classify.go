@@ -116,7 +116,7 @@ func (r *Rules) duplicate(q *request, s *Snapshot) verdict {
 		reached = reached && ours && r.enteredByOwn(s)
 		passed = ours
 	default:
-		passed = t.passed[s.Row.State] || ours
+		passed = ours || t.passed()[s.Row.State]
 	}
 	if !reached && !passed {
 		return r.notAllowed(q, s, "")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fsmgen/fsmgen/definitions"
@@ -34,16 +35,18 @@ type transitionRules struct {
 	def     *definitions.Transition
 	sources []bool
 	targets []bool
-	passed  []bool // states that no row can be in without this transition
 	moves   []moveRules
 	args    map[string]int
 	// identity pairs an argument with the field it is stored in.
 	identity []identityPart
 	// conditional: whether anything but the state decides.
 	conditional bool
+	// passed are the states that no row can be in without this transition.
 	// rerunnable: no source can be reached from a target, so running the call
-	// twice cannot apply twice. The rule for bare machines with unknown outcome.
-	rerunnable bool
+	// twice cannot apply twice; the rule for bare machines with unknown outcome.
+	// Both walk the graph, so they are computed when they are first asked for.
+	passed     func() []bool
+	rerunnable func() bool
 }
 
 type moveRules struct {
@@ -94,18 +97,18 @@ func NewRules(def *definitions.Machine) (*Rules, error) {
 	}
 	r.written = make([]bool, len(def.Fields))
 	r.transitions = make([]transitionRules, len(def.Transitions))
-	next := r.graph()
+	next := sync.OnceValue(r.graph)
 	for i := range def.Transitions {
 		r.compile(i, next)
 	}
 	return r, r.verifyWithFSM()
 }
 
-func (r *Rules) compile(i int, next [][]int) {
+func (r *Rules) compile(i int, next func() [][]int) {
 	def := &r.def.Transitions[i]
 	n := len(r.def.States)
 	t := &r.transitions[i]
-	*t = transitionRules{def: def, sources: make([]bool, n), targets: make([]bool, n), passed: make([]bool, n), args: map[string]int{}}
+	*t = transitionRules{def: def, sources: make([]bool, n), targets: make([]bool, n), args: map[string]int{}}
 	r.byTransit[def.Name] = i
 	t.conditional = def.When != nil
 	for j, a := range def.Args {
@@ -141,10 +144,14 @@ func (r *Rules) compile(i int, next [][]int) {
 	for _, name := range def.Identity {
 		t.identity = append(t.identity, identityPart{arg: t.args[name], field: t.fieldOf(name), name: name})
 	}
-	for s := range r.def.PassedBy(def) {
-		t.passed[r.byName[s]] = true
-	}
-	t.rerunnable = !t.returns(next)
+	t.passed = sync.OnceValue(func() []bool {
+		passed := make([]bool, n)
+		for s := range r.def.PassedBy(def) {
+			passed[r.byName[s]] = true
+		}
+		return passed
+	})
+	t.rerunnable = sync.OnceValue(func() bool { return !t.returns(next()) })
 }
 
 // fieldOf finds the field that stores an identity argument, or -1.
