@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+)
+
+// apache/yunikorn-k8shim#31: a call that finds the target reached is no error, and
+// an error is matched through every wrapping.
+func TestDuplicateIsNoError(t *testing.T) {
+	s := &fakeStore{apply: []reply{{}}}
+	m := machineOver(t, s, orderWith(""))
+	s.inspect = []sight{{snapshot: m.rowIn("shipped", 3)}}
+	if res, err := m.ship(context.Background()); err != nil || res.Outcome != AlreadyReached || res.Version != 3 {
+		t.Errorf("result %+v, error %v, want AlreadyReached", res, err)
+	}
+	s.inspect = []sight{{snapshot: m.rowIn("pending", 1)}}
+	_, err := m.ship(context.Background())
+	err = errors.Join(errors.New("other"), fmt.Errorf("http: %w", fmt.Errorf("service: %w", err)))
+	var e *Error
+	if !errors.Is(err, ErrNotAllowed) || !errors.As(err, &e) || e.State != "pending" {
+		t.Errorf("error %v is not matched through wrapping", err)
+	}
+}
+
+// aasm/aasm#312: an error says what was true when it was made, whatever happens to
+// the row, the snapshot or the error's fields later.
+func TestErrorTextIsFixed(t *testing.T) {
+	s := &fakeStore{apply: []reply{{}}}
+	m := machineOver(t, s, orderWith(""))
+	s.inspect = []sight{{snapshot: m.rowIn("pending", 4)}}
+	_, err := m.ship(context.Background(), WithKey("k"))
+	want := `fsmgen: order.ship "o-1": transition not allowed: the row is pending (version 4), from which is allowed: pay, cancel`
+	if err.Error() != want {
+		t.Fatalf("error %q, want %q", err, want)
+	}
+	var e *Error
+	if !errors.As(err, &e) {
+		t.Fatal(err)
+	}
+	s.inspect[0].snapshot.Row.State, s.inspect[0].snapshot.Row.Version = m.rules.byName["paid"], 5
+	e.State, e.Version, e.Detail, e.ID = "shipped", 9, "", "o-2"
+	if err.Error() != want || fmt.Sprintf("%v", err) != want {
+		t.Errorf("error %q, want %q", err, want)
+	}
+}
+
+func TestErrorText(t *testing.T) {
+	cause := errors.New("cause")
+	for want, err := range map[string]*Error{
+		"fsmgen: m: no such row":                      newError(ErrNotFound, Error{Machine: "m"}),
+		`fsmgen: m.go "a\"b": version conflict: why`:  newError(ErrConflict, Error{Machine: "m", Transition: "go", ID: `a"b`, Detail: "why"}),
+		"fsmgen: m.go: why: cause":                    newError(nil, Error{Machine: "m", Transition: "go", Detail: "why", cause: cause}),
+		"fsmgen: m: busy, nothing was applied: cause": newError(ErrBusy, Error{Machine: "m", cause: cause}),
+	} {
+		if err.Error() != want {
+			t.Errorf("error %q, want %q", err.Error(), want)
+		}
+	}
+	err := newError(ErrBusy, Error{cause: cause})
+	if !errors.Is(err, cause) || !errors.Is(err, ErrBusy) || errors.Is(err, ErrNotFound) {
+		t.Errorf("%v must match its kind and its cause, and nothing else", err)
+	}
+}
+
+// Every kind of error is told apart from every other.
+func TestKindsAreDistinct(t *testing.T) {
+	kinds := []error{ErrNotFound, ErrNotAllowed, ErrConflict, ErrRejected, ErrMismatch, ErrKeyReused, ErrUnknownState, ErrInvalidArgs, ErrBusy, ErrUnknownOutcome}
+	for i, a := range kinds {
+		err := error(newError(a, Error{Machine: "m"}))
+		for j, b := range kinds {
+			if errors.Is(err, b) != (i == j) {
+				t.Errorf("%v matches %v: %v", a, b, errors.Is(err, b))
+			}
+		}
+	}
+}
+
+func TestGetAnswers(t *testing.T) {
+	s := &fakeStore{}
+	m := machineOver(t, s, orderWith(""))
+	ctx := context.Background()
+	s.inspect = []sight{{snapshot: m.rowIn("paid", 2)}}
+	e, err := m.Get(ctx, "o-1")
+	if err != nil || e.ID != "o-1" || e.State != "paid" || e.Version != 2 || len(e.Row()) != 2 {
+		t.Errorf("entity %+v, error %v", e, err)
+	}
+	s.inspect = []sight{{}}
+	if _, err := m.Get(ctx, "o-1"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("no row: %v", err)
+	}
+	for raw, shown := range map[any]string{"old": `"old"`, "": `""`, nil: "NULL", int64(7): "7"} {
+		s.inspect = []sight{{snapshot: Snapshot{Found: true, Row: RowState{ID: "o-1", State: -1, Raw: raw, Version: 2}}}}
+		_, err := m.Get(ctx, "o-1")
+		var e *Error
+		if !errors.Is(err, ErrUnknownState) || !errors.As(err, &e) || e.Version != 2 {
+			t.Errorf("status %v: %v, want ErrUnknownState", raw, err)
+		}
+		wantText(t, err, shown, `"o-1"`)
+	}
+	for class, busy := range map[Class]bool{ClassRetryable: true, ClassUnknown: true, ClassFatal: false} {
+		s.inspect = []sight{{err: &Fault{Class: class, Err: errDriver}}}
+		if _, err := m.Get(ctx, "o-1"); errors.Is(err, ErrBusy) != busy || !errors.Is(err, errDriver) {
+			t.Errorf("class %d: %v", class, err)
+		}
+		if _, err := m.Journal(ctx, "o-1"); errors.Is(err, ErrBusy) != busy || !errors.Is(err, errDriver) {
+			t.Errorf("class %d: Journal: %v", class, err)
+		}
+	}
+	if entries, err := machineOver(t, s, orderWith("", "journal: false\n")).Journal(ctx, "o-1"); err != nil || entries != nil {
+		t.Errorf("a bare machine's journal: %v, %v", entries, err)
+	}
+}
+
+func TestCreateAnswers(t *testing.T) {
+	ctx := context.Background()
+	s := &fakeStore{create: []reply{{err: fault(ClassRetryable, "locked")}, {err: fault(ClassUnknown, "gone")}, {change: Change{OK: true, Version: 1}}}}
+	m := machineOver(t, s, orderWith(""))
+	res, err := m.Create(ctx, Row{"id": "o-1", "amount": 5}, WithKey("k"))
+	if err != nil || res.Outcome != Applied || res.State != "pending" || res.To != "pending" || res.From != "" || res.Version != 1 || res.Key != "k" {
+		t.Errorf("result %+v, error %v", res, err)
+	}
+	wantSent(t, s, "create", "create", "create")
+	if string(s.calls[0].Record.Args) != `{"amount":5}` {
+		t.Errorf("the entry's args are %s", s.calls[0].Record.Args)
+	}
+	for class, says := range map[Class]string{ClassConstraint: "nothing was created", ClassVersionTaken: "already holds the version", ClassFatal: errDriver.Error()} {
+		s := &fakeStore{create: []reply{{err: &Fault{Class: class, Err: errDriver}}}}
+		_, err := machineOver(t, s, orderWith("")).Create(ctx, Row{"id": "o-1"})
+		if !errors.Is(err, errDriver) || errors.Is(err, ErrBusy) || errors.Is(err, ErrMismatch) {
+			t.Errorf("class %d: %v", class, err)
+		}
+		wantText(t, err, says)
+		wantSent(t, s, "create")
+	}
+}
