@@ -102,9 +102,9 @@ func collisions(m *definitions.Machine) []collision {
 	return found
 }
 
-// checkNames returns a finding for each name that would be declared twice, and
-// for a package name that cannot be.
-func checkNames(m *definitions.Machine) error {
+// Check returns what [Generate] would refuse, as [definitions.Problems], without
+// generating: names that the generated package would declare twice.
+func Check(m *definitions.Machine) error {
 	var problems definitions.Problems
 	for _, c := range collisions(m) {
 		problems = append(problems, problem(m, "name-collision", c.name, fmt.Sprintf(

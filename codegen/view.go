@@ -74,7 +74,7 @@ type fieldView struct {
 }
 
 func newFileView(m *definitions.Machine, opts Options) (*fileView, error) {
-	if err := checkNames(m); err != nil {
+	if err := Check(m); err != nil {
 		return nil, err
 	}
 	v := &fileView{

@@ -503,20 +503,30 @@ func (h fsmHandle) in(s State) Handle {
 	return nil // [Machine.Get] has refused every other
 }
 
-// to is the handle behind a transition that can only lead to s. A duplicate may find
-// that the row has left s again: then it is the handle of the version that was in s.
+// to is the handle behind a transition that can only lead to s.
 func (h fsmHandle) to(s State, r Result, err error) (fsmHandle, error) {
 	if err != nil {
 		return fsmHandle{}, err
 	}
-	version := r.Version
-	if r.State != s {
-		if r.First == nil || State(r.First.To) != s {
-			return fsmHandle{}, fmt.Errorf("zahlung: row %v: %w: an earlier request led elsewhere than to %s, the row is %s at version %d", r.ID, engine.ErrConflict, s, r.State, r.Version)
-		}
-		version = r.First.Version
+	version, ok := h.reached(s, r)
+	if !ok {
+		return fsmHandle{}, fmt.Errorf("zahlung: row %v: %w: an earlier request led elsewhere than to %s, the row is %s at version %d", r.ID, engine.ErrConflict, s, r.State, r.Version)
 	}
 	return fsmHandle{m: h.m, row: Zahlung{ID: r.ID, Status: s, Version: version}, res: r}, nil
+}
+
+// reached is the version at which the row was in s; false: at none that r knows of.
+// Behind a duplicate the row may have left s again.
+func (h fsmHandle) reached(s State, r Result) (int64, bool) {
+	switch {
+	case r.State == s:
+		return r.Version, true
+	case r.Outcome == engine.Replayed && r.First != nil: // the key may be of any version
+		to, err := ParseState(r.First.To)
+		return r.First.Version, err == nil && to == s
+	}
+	// The engine has found this transition right behind the version of the handle.
+	return h.row.Version + 1, r.Version > h.row.Version+1
 }
 
 // ZahlungWaitBuyerPay is a row in state WAIT_BUYER_PAY.
