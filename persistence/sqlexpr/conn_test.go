@@ -175,6 +175,7 @@ func connect(tb testing.TB) []*conn {
 	cfg.ParseTime, cfg.Timeout = true, 3*time.Second
 	binary := cfg.FormatDSN()
 	cfg.InterpolateParams = true
+	cfg.Params = map[string]string{"div_precision_increment": "0"} // a setting that once made a difference
 	if reachable(tb, "pgx", pg+sep+"connect_timeout=3", envPostgres) {
 		conns = append(conns, open(tb, "postgres", Postgres, "pgx", pg))
 		conns = append(conns, open(tb, "postgres_simple", Postgres, "pgx", pg+sep+"default_query_exec_mode=simple_protocol"))

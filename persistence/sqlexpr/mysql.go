@@ -119,13 +119,15 @@ func (m mysql) shift(n *expr.Node, x string) texts {
 	}
 }
 
+// assign keeps integers in range before it casts them: the check rejects what is
+// outside, but no text may raise by itself.
 func (m mysql) assign(n *expr.Node, c Column) texts {
 	v := m.b.value(n)
 	switch n.Type {
 	case expr.Int:
 		check := fitsInt(v, c.Limits)
 		if computes(n) {
-			v = "CAST(" + v + " AS SIGNED)"
+			v = "CAST(LEAST(GREATEST(" + v + ", -9223372036854775808), 9223372036854775807) AS SIGNED)"
 		}
 		return texts{v, check}
 	case expr.Float:

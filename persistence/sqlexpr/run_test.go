@@ -27,6 +27,9 @@ func (c *conn) try(b *batch) (int, error) {
 	if err := c.tryValues(ctx, tx, b); err != nil {
 		return 0, err
 	}
+	if err := c.tryTotal(ctx, tx, b); err != nil {
+		return 0, err
+	}
 	applied := 0
 	rows := append([]row{}, b.rows...)
 	for _, s := range b.steps {
@@ -172,6 +175,33 @@ func equal(t expr.Type, a, b any) bool {
 		return strings.ReplaceAll(fmt.Sprintf("%s", a), " ", "") == strings.ReplaceAll(fmt.Sprintf("%s", b), " ", "") || expr.Equal(t, a, b)
 	}
 	return expr.Equal(t, a, b)
+}
+
+// tryTotal evaluates every value unguarded in an UPDATE, in WHERE and in SET: no text
+// may raise, whatever checks stand beside it.
+func (c *conn) tryTotal(ctx context.Context, tx *sql.Tx, b *batch) error {
+	bld := New(c.dialect, c.columns(false))
+	var set, where []string
+	for _, a := range b.values {
+		value, _ := bld.Assign(Assignment{a.field.Name, a.e})
+		set = append(set, " WHEN "+value+" IS NULL THEN 'old'")
+		where = append(where, "CASE WHEN "+bld.Value(a.e)+" IS NULL THEN 1 ELSE 2 END > 0")
+	}
+	for _, e := range b.holds {
+		where = append(where, "CASE WHEN "+bld.Value(e)+" IS NULL THEN 1 ELSE 2 END > 0")
+	}
+	if len(set) == 0 {
+		return nil
+	}
+	st, err := bld.Build("UPDATE " + c.table + " SET st = CASE WHEN id < 0 THEN 'old'" + strings.Join(set, "") + " ELSE 'new' END WHERE " + all(where...))
+	if err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, st.Text, st.Bind(nil, b.binding())...); err != nil {
+		return fmt.Errorf("not total: %w\n%s\n%s", err, b.sources(), st.Text)
+	}
+	_, err = tx.ExecContext(ctx, "UPDATE "+c.table+" SET st = 'new'")
+	return err
 }
 
 // tryStep runs one UPDATE and holds the whole table against Go.
