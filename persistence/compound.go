@@ -14,16 +14,29 @@ const (
 	varTo      = "fsmgen_to"   // the status after, where the row decides it
 )
 
-// compoundShapes are the texts of a transition with and without a named version.
-type compoundShapes [2]atomic.Pointer[statement]
+// Compounder is a Dialect with [Features.Compound]. A compound carries its own COMMIT,
+// as a single UPDATE does, so one that waits for a row would apply it after its caller
+// gave up. It therefore waits only for callers who cannot; for others it fails where
+// the row is held, and the call is run again as a transaction, which ends with its
+// connection.
+type Compounder interface {
+	// Held reports whether err says that another transaction holds the row.
+	Held(err error) bool
+	// NoWait comes before a statement that must not wait for a row.
+	NoWait() string
+}
+
+// compoundShapes are the texts of a transition that differ: with a version named, and
+// waiting for the row.
+type compoundShapes [2][2]atomic.Pointer[statement]
 
 // compoundText returns the compound of a transition, built at its first use.
-func (t *table) compoundText(i int, p *plan, named bool) *statement {
-	slot := &t.compounds[i][index(named)]
+func (t *table) compoundText(i int, p *plan, named, wait bool) *statement {
+	slot := &t.compounds[i][index(named)][index(wait)]
 	if st := slot.Load(); st != nil {
 		return st
 	}
-	st := t.buildCompound(p, named)
+	st := t.buildCompound(p, named, wait)
 	slot.Store(&st)
 	return &st
 }
@@ -32,7 +45,11 @@ func (t *table) compoundText(i int, p *plan, named bool) *statement {
 // journal row and the commit, in one round trip (MariaDB). The answer is selected
 // after COMMIT, so that an error of COMMIT comes instead of it. LAST_INSERT_ID is
 // taken right after the CAS: the journal's own overwrites it.
-func (t *table) buildCompound(p *plan, named bool) statement {
+func (t *table) buildCompound(p *plan, named, wait bool) statement {
+	noWait := ""
+	if !wait {
+		noWait = t.d.(Compounder).NoWait()
+	}
 	cas := &p.whole.any
 	if named {
 		cas = &p.whole.named
@@ -44,16 +61,16 @@ func (t *table) buildCompound(p *plan, named bool) statement {
 	b.sql("DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END; ")
 	b.sql("SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION; ")
 	if p.single < 0 {
-		t.readStatus(b, varFrom, t.f.LockRead)
+		t.readStatus(b.sql(noWait), varFrom, t.f.LockRead)
 	}
-	b.sql(cas.text, "; ")
+	b.sql(noWait, cas.text, "; ")
 	b.binds = append(b.binds, cas.binds...)
-	b.sql("IF ROW_COUNT() = 1 THEN SET ", varVersion, " = LAST_INSERT_ID(); ")
+	b.sql("IF ROW_COUNT() = 1 THEN SET ", varVersion, " = CAST(LAST_INSERT_ID() AS SIGNED); ")
 	if p.whole.target < 0 {
 		t.readStatus(b, varTo, "")
 	}
 	if t.def.Journal.Enabled {
-		t.compoundRecord(b, p)
+		t.compoundRecord(b.sql(noWait), p)
 	}
 	b.sql("COMMIT; ELSE ROLLBACK; END IF; SELECT ", varVersion)
 	if p.single < 0 {
@@ -113,12 +130,12 @@ func (t *table) nameOfStatus(b *builder, variable string) {
 }
 
 // stepCompound is the unit of one transition where one round trip does it all.
-func (t *table) stepCompound(x Execer, p *plan, v *values) (engine.Change, error) {
+func (t *table) stepCompound(x Execer, p *plan, v *values, wait bool) (engine.Change, error) {
 	v.edge = edge{from: p.single, to: p.whole.target}
 	if v.call.Version != 0 {
 		v.edge.version = v.call.Version + 1
 	}
-	st := t.compoundText(v.call.Transition, p, v.call.Version != 0)
+	st := t.compoundText(v.call.Transition, p, v.call.Version != 0, wait)
 	var version, was, became any
 	dest := []any{&version}
 	if p.single < 0 {
@@ -140,4 +157,9 @@ func (t *table) stepCompound(x Execer, p *plan, v *values) (engine.Change, error
 // whole unit, more than one statement, and one CAS for all sources.
 func (t *table) compound(tx engine.Tx, call *engine.Call, p *plan, plain bool) bool {
 	return t.f.Compound && tx == nil && call.Effect == nil && !plain && p.whole != nil && !p.whole.readsRow
+}
+
+// held reports whether a unit that was not to wait found its row held by somebody else.
+func (t *table) held(err error) bool {
+	return err != nil && t.f.Compound && t.d.(Compounder).Held(err)
 }

@@ -58,18 +58,25 @@ func (t *table) Apply(ctx context.Context, tx engine.Tx, call *engine.Call) (eng
 	if call.Effect != nil {
 		effect = func(ctx context.Context, tx engine.Tx) error { return call.Effect(ctx, tx, change) }
 	}
-	err := t.unit(ctx, tx, plain || compound, keyed, effect, func(x Execer) error {
-		var err error
-		switch {
-		case t.f.OneStatement:
-			change, err = t.stepOne(x, p, v, tx != nil && keyed, keyed && (tx != nil || t.s.runner != nil))
-		case compound:
-			change, err = t.stepCompound(x, p, v)
-		default:
-			change, err = t.step(x, p, v)
-		}
-		return err
-	})
+	run := func() error {
+		return t.unit(ctx, tx, plain || compound, keyed, effect, func(x Execer) error {
+			var err error
+			switch {
+			case t.f.OneStatement:
+				change, err = t.stepOne(x, p, v, tx != nil && keyed, keyed && (tx != nil || t.s.runner != nil))
+			case compound:
+				change, err = t.stepCompound(x, p, v, ctx.Done() == nil)
+			default:
+				change, err = t.step(x, p, v)
+			}
+			return err
+		})
+	}
+	err := run()
+	if (compound || plain) && t.held(err) {
+		plain, compound = false, false
+		err = run()
+	}
 	return change, err
 }
 

@@ -72,11 +72,14 @@ func (t *table) casStatement(def *definitions.Transition, u *update, named bool)
 	version := t.d.Quote(t.def.Table.Version)
 	next := version + " + 1"
 	if t.f.VersionByInsertID {
-		next = "LAST_INSERT_ID(" + next + ")"
+		next = "CAST(LAST_INSERT_ID(" + next + ") AS SIGNED)" // the function itself is unsigned
 	}
 	conditions := []string{c.idEqual(), t.anyOf(u.states, c.param)}
 	if named {
 		conditions = append(conditions, version+" = "+c.param(func(v *values) any { return v.edge.version - 1 }))
+	}
+	if t.f.VersionByInsertID { // NULL would be written as NULL
+		conditions = append(conditions, version+" IS NOT NULL")
 	}
 	if def.When != nil {
 		conditions = append(conditions, c.sb.Condition(def.When))

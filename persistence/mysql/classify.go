@@ -113,3 +113,11 @@ func severed(err error) bool {
 	var e *driver.MySQLError
 	return !errors.As(err, &e) && classify(err) == engine.ClassUnknown
 }
+
+// noWait makes a statement fail where another transaction holds its row (MariaDB).
+const noWait = "SET STATEMENT innodb_lock_wait_timeout=0 FOR "
+
+func held(err error) bool {
+	var e *driver.MySQLError
+	return errors.As(err, &e) && (e.Number == errLockWait || e.Number == errNowait)
+}

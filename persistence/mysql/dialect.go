@@ -39,6 +39,12 @@ func (d dialect) begin() []string {
 
 func (dialect) Expressions() sqlexpr.Dialect { return sqlexpr.MySQL }
 
+// Held reports whether err says that another transaction holds the row.
+func (dialect) Held(err error) bool { return held(err) }
+
+// NoWait comes before a statement that must not wait for a row.
+func (dialect) NoWait() string { return noWait }
+
 func (dialect) Quote(ident string) string {
 	return "`" + strings.ReplaceAll(ident, "`", "``") + "`"
 }

@@ -161,7 +161,7 @@ func New(db *sqlx.DB, opts ...Option) (*persistence.Store, error) {
 func store(db *sqlx.DB, server server, o options, owned bool) *persistence.Store {
 	d := dialect{server}
 	return persistence.New(persistence.Config{
-		DB: db, Dialect: d, Runner: &runner{db: db, begin: d.begin(), wait: o.wait}, Wait: o.wait, Owned: owned,
+		DB: db, Dialect: d, Runner: &runner{db: db, begin: d.begin(), noWait: server.compound(), wait: o.wait}, Wait: o.wait, Owned: owned,
 	})
 }
 

@@ -19,9 +19,10 @@ import (
 // prepared on each. A connection is pinned for the unit: a statement given to the
 // pool would be repeated by database/sql when its connection broke.
 type runner struct {
-	db    *sqlx.DB
-	begin []string // opens a transaction
-	wait  time.Duration
+	db     *sqlx.DB
+	begin  []string // opens a transaction
+	noWait bool     // a statement can be told not to wait
+	wait   time.Duration
 
 	mu       sync.Mutex
 	sessions map[sqldriver.Conn]*session
@@ -47,11 +48,7 @@ func (r *runner) Unit(ctx context.Context, plain bool, fn func(x persistence.Exe
 		}
 		done := s.use(ctx)
 		defer done()
-		if plain {
-			out = s.single(fn)
-		} else {
-			out = s.transaction(r.begin, fn)
-		}
+		out = r.run(ctx, s, plain, fn)
 		if s.broken {
 			r.forget(s)
 			return sqldriver.ErrBadConn // not given to anybody else
@@ -62,6 +59,21 @@ func (r *runner) Unit(ctx context.Context, plain bool, fn func(x persistence.Exe
 		return out
 	}
 	return notSent(err)
+}
+
+// run decides how. A single statement commits by itself: one that waits for a row would
+// apply after its caller gave up. Where the caller can, the statement is told not to
+// wait, or, where it cannot be told, stands in a transaction, which ends with its
+// connection.
+func (r *runner) run(ctx context.Context, s *session, plain bool, fn func(x persistence.Execer) error) error {
+	s.prefix = ""
+	switch {
+	case !plain, ctx.Done() != nil && !r.noWait:
+		return s.transaction(r.begin, fn)
+	case ctx.Done() != nil:
+		s.prefix = noWait
+	}
+	return s.single(fn)
 }
 
 // conn takes a connection. Waiting is bounded; where one is free there is nothing to

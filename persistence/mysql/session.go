@@ -43,13 +43,15 @@ type session struct {
 	caller context.Context //nolint:containedctx // both live for one unit
 	ctx    context.Context //nolint:containedctx
 	open   bool            // a transaction is open, so nothing is committed yet
-	failed bool            // a statement of this unit failed
+	midway bool            // a statement was stopped in its middle
+	prefix string          // of statements that are executed
+	since  time.Time       // when the statement was sent
 }
 
 // use begins a unit. The driver closes the connection when its context ends, so it is
 // given one that ends a little later than the caller's.
 func (s *session) use(ctx context.Context) (done func()) {
-	s.caller, s.ctx, s.open, s.failed = ctx, ctx, false, false
+	s.caller, s.ctx, s.open, s.midway = ctx, ctx, false, false
 	if ctx.Done() == nil {
 		return func() { s.caller, s.ctx = nil, nil }
 	}
@@ -63,11 +65,11 @@ func (s *session) use(ctx context.Context) (done func()) {
 	}
 }
 
-// single runs fn's statements each on its own. One that failed may be a compound that
-// was stopped in its middle, with its transaction still open.
+// single runs fn's statements each on its own. A compound rolls back by itself, but not
+// where it was stopped from outside.
 func (s *session) single(fn func(x persistence.Execer) error) error {
 	err := fn(s)
-	if s.failed {
+	if s.midway {
 		s.rollback()
 	}
 	return err
@@ -136,16 +138,23 @@ func (s *session) cause(err error) error {
 // connection means that the server rolls back.
 func (s *session) fault(err error) error {
 	err = s.cause(err)
-	s.failed = true
 	s.broken = s.broken || severed(err)
 	class := committing(err)
+	s.midway = s.midway || class == engine.ClassUnknown
 	if s.open {
 		if class = classify(err); class == engine.ClassUnknown {
 			class = engine.ClassRetryable
 		}
 	}
+	if held(err) && time.Since(s.since) > longWait { // as long again would not be better
+		return &engine.Fault{Class: engine.ClassUnsent, Err: err,
+			Hint: "another transaction holds the row; a call made while that transaction is open must go through In(tx)"}
+	}
 	return &engine.Fault{Class: class, Err: err}
 }
+
+// longWait tells a wait for a row that ran into its limit from one that was refused.
+const longWait = 500 * time.Millisecond
 
 // prepared returns the statement for text. What fails here was not executed.
 func (s *session) prepared(text string) (sqldriver.Stmt, error) {
@@ -160,7 +169,7 @@ func (s *session) prepared(text string) (sqldriver.Stmt, error) {
 	}
 	st, err := s.conn.PrepareContext(s.ctx, text)
 	if err != nil {
-		s.failed, s.broken = true, s.broken || severed(err)
+		s.broken = s.broken || severed(err)
 		return nil, notSent(s.cause(err))
 	}
 	s.stmts[text] = st
@@ -182,9 +191,13 @@ func (s *session) Exec(text string, args []any) (affected, lastID int64, err err
 		return 0, 0, err
 	}
 	var res sqldriver.Result
+	s.since = time.Now()
 	if len(args) == 0 {
 		res, err = s.conn.ExecContext(s.ctx, text, nil)
 	} else {
+		if s.prefix != "" {
+			text = s.prefix + text
+		}
 		var st sqldriver.Stmt
 		if st, err = s.prepared(text); err != nil {
 			return 0, 0, err
@@ -213,6 +226,7 @@ func (s *session) Query(text string, args []any, dest []any) (found bool, err er
 	if err != nil {
 		return false, err
 	}
+	s.since = time.Now()
 	rows, err := queryStmt(s.ctx, st, s.named(args))
 	if err != nil {
 		return false, s.fault(err)
