@@ -22,7 +22,7 @@ func (c connector) Connect(context.Context) (driver.Conn, error) {
 	if !ok {
 		return nil, errors.Join(fmt.Errorf("sqlite: the driver's connection is a %T", dc), dc.Close())
 	}
-	return &conn{SQLiteConn: sc, session: &session{conn: sc, stmts: map[string]*sqlite3.SQLiteStmt{}}}, nil
+	return &conn{SQLiteConn: sc, session: &session{prepare: sc.Prepare, autoCommit: sc.AutoCommit, keep: true, stmts: map[string]stmt{}}}, nil
 }
 
 // Driver returns mattn's driver.

@@ -20,7 +20,6 @@ import (
 type runner struct {
 	db       *sqlx.DB
 	wait     time.Duration
-	sessions sessions
 	combiner *combine.Combiner[unit]
 }
 
@@ -94,16 +93,26 @@ func (r *turn) Close() { _ = r.conn.Close() }
 // Run executes a batch.
 func (r *turn) Run(batch []*member) {
 	err := r.conn.Raw(func(dc any) error {
-		s, err := r.sessions.of(dc)
+		s, err := sessionOf(dc)
 		if err != nil {
 			return err
 		}
-		if len(batch) == 1 {
+		restore, err := s.silence()
+		if err != nil {
+			return err
+		}
+		defer restore()
+		switch {
+		case len(batch) == 1:
 			m := batch[0]
 			m.Err = r.alone(m.Ctx, s, m.Job)
-			return nil
+		case s.autoCommit == nil: // whether a unit's error took the transaction with it cannot be told
+			for _, m := range batch {
+				m.Err = r.alone(m.Ctx, s, m.Job)
+			}
+		default:
+			r.together(s, batch)
 		}
-		r.together(s, batch)
 		return nil
 	})
 	if err != nil {
@@ -143,7 +152,7 @@ func (r *runner) together(s *session, batch []*member) {
 			if m == nil {
 				continue
 			}
-			if m.Err = s.savepoint(m.Job); m.Err != nil && s.conn.AutoCommit() {
+			if m.Err = s.savepoint(m.Job); m.Err != nil && s.ended() {
 				lost = true
 				return m.Err
 			}

@@ -6,48 +6,90 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
-
-	"github.com/mattn/go-sqlite3"
 )
 
-// session holds one connection's prepared statements. It is used only while that
-// connection is taken.
+// session runs statements of one connection. It is used only while that connection
+// is taken. The store's own connections keep their statements prepared; on others,
+// whatever driver wraps SQLite there, the driver may: _stmt_cache_size in its DSN.
 type session struct {
-	conn  *sqlite3.SQLiteConn
-	stmts map[string]*sqlite3.SQLiteStmt
-	args  []driver.NamedValue
+	prepare func(text string) (driver.Stmt, error)
+	// autoCommit reports whether no transaction is open; nil where the driver hides it.
+	autoCommit func() bool
+	keep       bool
+	stmts      map[string]stmt
+	args       []driver.NamedValue
+	row        []driver.Value
 }
 
-// sessions finds the statements of a driver connection.
-type sessions struct {
-	mu    sync.Mutex
-	conns map[*sqlite3.SQLiteConn]*session
+// stmt is what a prepared statement must be able to do.
+type stmt interface {
+	driver.Stmt
+	driver.StmtExecContext
+	driver.StmtQueryContext
 }
 
-// maxSessions bounds how many connections' statements are remembered. A pool of the
-// store's own has one; statements of a forgotten connection are closed with it.
-const maxSessions = 16
-
-func (c *sessions) of(dc any) (*session, error) {
+// sessionOf gives the session of a driver connection.
+func sessionOf(dc any) (*session, error) {
 	if own, ok := dc.(*conn); ok {
 		return own.session, nil
 	}
-	conn, ok := dc.(*sqlite3.SQLiteConn)
+	c, ok := dc.(driver.Conn)
 	if !ok {
-		return nil, fmt.Errorf("sqlite: the pool's driver connection is a %T, want mattn/go-sqlite3", dc)
+		return nil, fmt.Errorf("sqlite: the pool's driver connection is a %T, which is no driver.Conn", dc)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s, ok := c.conns[conn]; ok {
-		return s, nil
+	s := &session{prepare: c.Prepare}
+	if p, ok := c.(driver.ConnPrepareContext); ok {
+		s.prepare = func(text string) (driver.Stmt, error) {
+			return p.PrepareContext(context.Background(), text) //nolint:forbidigo // the driver must not see a context that ends
+		}
 	}
-	if c.conns == nil || len(c.conns) >= maxSessions {
-		c.conns = map[*sqlite3.SQLiteConn]*session{}
+	if a, ok := unwrapped(c).(interface{ AutoCommit() bool }); ok {
+		s.autoCommit = a.AutoCommit
 	}
-	s := &session{conn: conn, stmts: map[string]*sqlite3.SQLiteStmt{}}
-	c.conns[conn] = s
 	return s, nil
+}
+
+// unwrapped looks for the driver's own connection behind those of instrumentation.
+func unwrapped(c driver.Conn) driver.Conn {
+	for {
+		switch w := c.(type) {
+		case interface{ Unwrap() driver.Conn }:
+			c = w.Unwrap()
+		case interface{ Raw() driver.Conn }:
+			c = w.Raw()
+		default:
+			return c
+		}
+	}
+}
+
+// ended reports whether the open transaction is known to be gone.
+func (s *session) ended() bool { return s.autoCommit != nil && s.autoCommit() }
+
+// silence makes a connection that is not the store's own answer at once when the
+// database is locked: the driver's wait knows no context, the store's does. It
+// returns what puts the caller's setting back.
+func (s *session) silence() (restore func(), err error) {
+	if s.keep {
+		return func() {}, nil
+	}
+	var timeout any
+	if _, err := s.Query("PRAGMA busy_timeout", nil, []any{&timeout}); err != nil {
+		return nil, err
+	}
+	if timeout == int64(0) {
+		return func() {}, nil
+	}
+	if err := s.pragma(0); err != nil {
+		return nil, err
+	}
+	return func() { _ = s.pragma(timeout) }, nil
+}
+
+func (s *session) pragma(timeout any) error {
+	var now any
+	_, err := s.Query(fmt.Sprintf("PRAGMA busy_timeout = %d", timeout), nil, []any{&now})
+	return err
 }
 
 func (s *session) begin() error { return s.exec("BEGIN IMMEDIATE") }
@@ -56,7 +98,7 @@ func (s *session) begin() error { return s.exec("BEGIN IMMEDIATE") }
 func (s *session) transaction(fn func() error) (err error) {
 	committed := false
 	defer func() {
-		if !committed && !s.conn.AutoCommit() {
+		if !committed && !s.ended() {
 			_ = s.exec("ROLLBACK")
 		}
 	}()
@@ -83,7 +125,7 @@ func (s *session) savepoint(u unit) error {
 	if err == nil {
 		return s.exec("RELEASE fsmgen_unit")
 	}
-	if !s.conn.AutoCommit() {
+	if !s.ended() {
 		err = errors.Join(err, s.exec("ROLLBACK TO fsmgen_unit"), s.exec("RELEASE fsmgen_unit"))
 	}
 	return err
@@ -94,18 +136,33 @@ func (s *session) exec(text string) error {
 	return err
 }
 
-// prepared returns the statement for text.
-func (s *session) prepared(text string) (*sqlite3.SQLiteStmt, error) {
+// prepared returns the statement for text, and what to do with it after use.
+func (s *session) prepared(text string) (st stmt, done func() error, err error) {
 	if st, ok := s.stmts[text]; ok {
-		return st, nil
+		return st, nothing, nil
 	}
-	st, err := s.conn.Prepare(text)
+	raw, err := s.prepare(text)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	stmt := st.(*sqlite3.SQLiteStmt)
-	s.stmts[text] = stmt
-	return stmt, nil
+	st, ok := raw.(stmt)
+	if !ok {
+		return nil, nil, errors.Join(fmt.Errorf("sqlite: the driver's statement is a %T, which takes no context", raw), raw.Close())
+	}
+	if !s.keep {
+		return st, st.Close, nil
+	}
+	s.stmts[text] = st
+	return st, nothing, nil
+}
+
+func nothing() error { return nil }
+
+// after closes something at the end of a function, whose own error comes first.
+func after(done func() error, err *error) {
+	if failed := done(); *err == nil {
+		*err = failed
+	}
 }
 
 // named gives args the driver's form; the slice is reused.
@@ -119,10 +176,11 @@ func (s *session) named(args []any) []driver.NamedValue {
 
 // Exec runs a statement. The last insert id is not asked for: no unit on SQLite uses it.
 func (s *session) Exec(text string, args []any) (affected, lastID int64, err error) {
-	st, err := s.prepared(text)
+	st, done, err := s.prepared(text)
 	if err != nil {
 		return 0, 0, err
 	}
+	defer after(done, &err)
 	res, err := st.ExecContext(context.Background(), s.named(args)) //nolint:forbidigo // the driver must not see a context that ends
 	if err != nil {
 		return 0, 0, err
@@ -133,16 +191,20 @@ func (s *session) Exec(text string, args []any) (affected, lastID int64, err err
 
 // Query reads the first row.
 func (s *session) Query(text string, args []any, dest []any) (found bool, err error) {
-	st, err := s.prepared(text)
+	st, done, err := s.prepared(text)
 	if err != nil {
 		return false, err
 	}
+	defer after(done, &err)
 	rows, err := st.QueryContext(context.Background(), s.named(args)) //nolint:forbidigo // as above
 	if err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	row := make([]driver.Value, len(rows.Columns()))
+	defer after(rows.Close, &err)
+	if cap(s.row) < len(dest) {
+		s.row = make([]driver.Value, len(dest))
+	}
+	row := s.row[:len(dest)]
 	switch err := rows.Next(row); {
 	case errors.Is(err, io.EOF):
 		return false, nil
