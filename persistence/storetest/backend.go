@@ -37,6 +37,9 @@ type Features struct {
 	Loose bool
 	// Nulls: [Backend.Loosen] also lets status and version be NULL.
 	Nulls bool
+	// Text is how many characters a string column of the store's own DDL holds; 0: any
+	// number.
+	Text int
 	// Locks: two rows can be written by two transactions at once.
 	Locks bool
 	// NoDDL: there are no tables that could be missing.
