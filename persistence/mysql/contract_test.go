@@ -23,7 +23,7 @@ func TestContract(t *testing.T) {
 		Features: storetest.Features{
 			Forms:  []storetest.TxForm{storetest.StdTx, storetest.SqlxTx, storetest.Conn},
 			Levels: []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable},
-			Wait:   contractWait, Reopen: true, Loose: true, Nulls: true, Locks: true,
+			Wait:   contractWait, Text: 255, Reopen: true, Loose: true, Nulls: true, Locks: true,
 		},
 	})
 }

@@ -50,10 +50,11 @@ func (dialect) Quote(ident string) string {
 }
 
 // Literal means the same under every sql_mode and client character set: a backslash,
-// which some modes take for itself, is written in hex.
+// which some modes take for itself, is written in hex. It is converted, not introduced
+// by _utf8mb4: of that MariaDB keeps the text in a CHECK, and reads it differently.
 func (dialect) Literal(s string) string {
 	if strings.ContainsRune(s, '\\') {
-		return "_utf8mb4 X'" + hex.EncodeToString([]byte(s)) + "'"
+		return "(CONVERT(X'" + hex.EncodeToString([]byte(s)) + "' USING utf8mb4))"
 	}
 	text := "'" + strings.ReplaceAll(s, "'", "''") + "'"
 	for i := range len(s) {
