@@ -54,13 +54,11 @@ func (l *loader) checkGraph() {
 		}
 	}
 	l.checkFinal(next)
-	if !l.lostTarget && !l.tooManyEdges() {
+	if !l.lostTarget && !l.lostSource {
 		l.checkReachable(next)
 	}
 	l.checkMixedEntry()
 }
-
-func (l *loader) tooManyEdges() bool { return l.edges > maxEdges }
 
 // checkFinal holds that exactly the final states are left by nothing.
 func (l *loader) checkFinal(next [][]*moveDraft) {

@@ -51,7 +51,7 @@ func (l *loader) assignment(n *node, d *draft, f *Field) *expr.Expr {
 		return nil
 	}
 	text, ok := l.text(n, "a set value")
-	if !ok || f == nil {
+	if !ok || f == nil || f.Type == expr.Invalid {
 		return nil
 	}
 	if strings.TrimSpace(text) == "" {
@@ -77,6 +77,9 @@ func isComputed(n *expr.Node) bool {
 
 func (l *loader) reportExpression(n *node, problems []expr.Problem) {
 	for _, p := range problems {
+		if l.lostFields && p.Rule == expr.RuleUnknownName {
+			continue
+		}
 		at := l.src.locate(n, p.Offset)
 		l.found = append(l.found, Problem{
 			File: l.file, Line: at.line, Column: at.col,

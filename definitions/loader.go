@@ -25,8 +25,10 @@ type loader struct {
 	// A reference that could not be resolved may have led anywhere: then nothing
 	// is said about states that nothing enters, or leaves.
 	lostTarget, lostSource bool
-	nonFinal               []string
-	wildcards              map[string][]string // sources of "*", by targets
+	// Likewise, if the fields could not be read any name may be one of them.
+	lostFields bool
+	nonFinal   []string
+	wildcards  map[string][]string // sources of "*", by targets
 }
 
 // object is a mapping whose keys are known.

@@ -141,7 +141,7 @@ func (l *loader) readUniqueKey(n *node) []string {
 	for _, item := range l.list(n, "a unique key") {
 		f, ok := l.m.Field(item.value)
 		if !ok {
-			l.unknown(item, ruleUnknownField, "field", item.value, l.fieldNames())
+			l.unknownField(item)
 			continue
 		}
 		if f.Type == expr.JSON || f.Type == expr.Bytes {

@@ -100,6 +100,9 @@ func (l *loader) checkOwnColumns(o *object, owned *ownColumns) {
 
 func (l *loader) readFields(root *object) {
 	l.fieldAt = map[string]pos{}
+	if n := root.get("fields"); n != nil && n.kind != mapping {
+		l.lostFields = true
+	}
 	names := newNameSet("field", GoName)
 	for _, p := range l.members(root, "fields") {
 		if !l.checkFieldName(p.key, "a field") {
@@ -223,6 +226,12 @@ func (l *loader) checkFieldColumns() {
 			continue
 		}
 		fields[column] = f.Name
+	}
+}
+
+func (l *loader) unknownField(n *node) {
+	if !l.lostFields {
+		l.unknown(n, ruleUnknownField, "field", n.value, l.fieldNames())
 	}
 }
 

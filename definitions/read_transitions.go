@@ -162,7 +162,7 @@ func (l *loader) assigned(key *node) (*Field, bool) {
 			return nil, false
 		}
 	}
-	l.unknown(key, ruleUnknownField, "field", key.value, l.fieldNames())
+	l.unknownField(key)
 	return nil, false
 }
 

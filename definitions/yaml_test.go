@@ -304,6 +304,22 @@ func TestManyMistakes(t *testing.T) {
 	}
 }
 
+// TestNoFollowers: one mistake is one finding, not also those that follow from it.
+func TestNoFollowers(t *testing.T) {
+	for title, tt := range map[string]struct{ text, want string }{
+		"fields that are no mapping": {"machine: m\ntable: {name: t}\nfields: [f]\ninitial: a\nstates: {a: , b: {final: true}}\ntransitions: {go: {from: a, to: b, args: {x: int}, set: {f: args.x}, when: f == 1}}\n", "3:9 wrong-type"},
+		"a type that is none":        {"machine: m\ntable: {name: t}\nfields: {f: {type: strng}}\ninitial: a\nstates: {a: , b: {final: true}}\ntransitions: {go: {from: a, to: b, set: {f: f + 1}, when: f == 'x'}}\n", "3:20 unknown-type"},
+		"states that are no mapping": {"machine: m\ntable: {name: t}\ninitial: a\nstates: [a, b]\ntransitions: {go: {from: a, to: b}}\n", "4:9 wrong-type"},
+		"a target that is none":      {"machine: m\ntable: {name: t}\ninitial: a\nstates: {a: , bbbb: {final: true}}\ntransitions: {go: {from: a, to: zzzzzz}}\n", "5:33 unknown-state"},
+		"a source that is none":      {"machine: m\ntable: {name: t}\ninitial: a\nstates: {a: , bbbb: {final: true}}\ntransitions: {go: {from: zzzzzz, to: bbbb}}\n", "5:26 unknown-state"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			buildEverything(t)
+			check(t, []byte(tt.text), tt.want)
+		})
+	}
+}
+
 // TestFindingsOnce: a fault that two aliases lead to is one finding.
 func TestFindingsOnce(t *testing.T) {
 	text := strings.Replace(small, "  go: {from: a, to: b}", "  go: &go {from: a, to: b, emit: ''}\n  again: *go\n  third: *go", 1)
