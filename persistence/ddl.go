@@ -135,7 +135,10 @@ func (s *Store) Migrate(ctx context.Context, defs ...*definitions.Machine) error
 	}
 	defer conn.Close() //nolint:errcheck // gives the connection back
 	for _, text := range DDL(s.d, defs...) {
-		locked := func(err error) bool { return s.Classify(err) == classRetryable }
+		locked := func(err error) bool {
+			d, ok := s.d.(Migrator)
+			return s.Classify(err) == classRetryable || ok && d.Collided(err)
+		}
 		err := Patiently(ctx, s.wait, locked, func() error {
 			_, err := conn.ExecContext(context.WithoutCancel(ctx), text)
 			return err

@@ -111,6 +111,12 @@ type IDSpeller interface {
 	SpellID(c Column, id string) (string, error)
 }
 
+// Migrator is a Dialect whose CREATE … IF NOT EXISTS fails where somebody else creates
+// the same at the same moment.
+type Migrator interface {
+	Collided(err error) bool
+}
+
 // Column is a column as the database has it.
 type Column struct {
 	Name      string

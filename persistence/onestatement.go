@@ -3,6 +3,7 @@ package persistence
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -89,11 +90,16 @@ func (t *table) buildOne(p *plan, named, keyed bool) statement {
 // versionFits leaves out a version at the end of its column's range, and NULL: adding
 // to the one raises, and the other has no successor.
 func (t *table) versionFits(b *builder) {
-	bits := 64
-	if i := slices.IndexFunc(t.columns, func(c Column) bool { return c.Name == t.def.Table.Version }); i >= 0 && t.columns[i].Precision > 0 {
-		bits = t.columns[i].Precision
+	b.sql(" AND ").name(t.def.Table.Version).sql(" < ", strconv.FormatInt(t.lastVersionFor(), 10))
+}
+
+// lastVersionFor is the greatest version the column holds.
+func (t *table) lastVersionFor() int64 {
+	i := slices.IndexFunc(t.columns, func(c Column) bool { return c.Name == t.def.Table.Version })
+	if i < 0 || t.columns[i].Precision == 0 || t.columns[i].Precision > 64 {
+		return math.MaxInt64
 	}
-	b.sql(" AND ").name(t.def.Table.Version).sql(" < ", strconv.FormatInt(1<<(bits-1)-1, 10))
+	return 1<<(t.columns[i].Precision-1) - 1
 }
 
 // oldRow locks the row and tells its state before the update. The CAS depends on it,
@@ -213,6 +219,9 @@ func (t *table) stepOne(x Execer, p *plan, v *values, lock, keyed bool) (engine.
 		if !found || state < 0 || !p.sources[state] || (v.call.Version != 0 && v.call.Version != version) {
 			return engine.Change{}, errMiss
 		}
+	}
+	if v.call.Version >= t.lastVersionFor() { // no row has it and goes on from there
+		return engine.Change{}, errMiss
 	}
 	v.edge = edge{from: p.single, to: p.whole.target}
 	if v.call.Version != 0 {

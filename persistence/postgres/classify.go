@@ -79,10 +79,7 @@ func classifyCode(pg *pgconn.PgError, journal string) engine.Class {
 // server names in every language, whoever made the index.
 func classifyUnique(pg *pgconn.PgError, journal string) engine.Class {
 	schema, table := splitTable(journal)
-	switch {
-	case pg.SchemaName == "pg_catalog": // two migrations create the same at once
-		return engine.ClassRetryable
-	case pg.TableName != table || (schema != "" && pg.SchemaName != schema):
+	if pg.TableName != table || (schema != "" && pg.SchemaName != schema) {
 		return engine.ClassConstraint
 	}
 	_, columns, _ := strings.Cut(pg.Detail, "(")
@@ -93,6 +90,12 @@ func classifyUnique(pg *pgconn.PgError, journal string) engine.Class {
 		return engine.ClassVersionTaken
 	}
 	return engine.ClassConstraint
+}
+
+// Collided: two migrations that create the same at once meet in the catalogue.
+func (dialect) Collided(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == "42P07" || pg.Code == "42710" || pg.Code == "23505" && pg.SchemaName == "pg_catalog")
 }
 
 // classifyDriver reads errors that are not the server's.

@@ -130,6 +130,8 @@ func (d dialect) Verify(want persistence.ColumnSpec, c persistence.Column) error
 		return fmt.Errorf("declared %s, which rounds to %d digits of a second: %s", c.Type, c.Scale, d.alter(want, base))
 	case c.Length > 0 && longest(want.Values) > c.Length:
 		return fmt.Errorf("declared %s, and the definition has a state of %d characters: %s", c.Type, longest(want.Values), d.alter(want, base))
+	case want.Type == expr.Int && !fit(want.Values, c.Precision):
+		return fmt.Errorf("declared %s, which does not hold every state of the definition: %s", c.Type, d.alter(want, base))
 	case want.Type == expr.String && c.Folds:
 		return fmt.Errorf("its collation %q is nondeterministic and takes different texts for one: ALTER COLUMN %s TYPE %s COLLATE \"C\"", c.Collation, d.Quote(c.Name), c.Type)
 	}
@@ -145,6 +147,16 @@ func longest(values []any) int {
 		}
 	}
 	return n
+}
+
+// fit reports whether integers have at most so many bits, the sign among them.
+func fit(values []any, bits int) bool {
+	for _, v := range values {
+		if n, ok := v.(int64); ok && bits > 0 && (n>>(bits-1) != 0 && n>>(bits-1) != -1) {
+			return false
+		}
+	}
+	return true
 }
 
 // why says what is wrong with a type.

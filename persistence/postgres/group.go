@@ -181,11 +181,16 @@ func (t *turn) apart(batch []*member, members []int) {
 	}
 }
 
-// query runs one statement by itself.
+// query runs one statement by itself. A success after the context has ended proves
+// nothing: the cancel request may have ended the commit's wait for its standby, and the
+// server then reports success.
 func query(ctx context.Context, conn *sql.Conn, j job) error {
 	err := conn.QueryRowContext(ctx, j.text, j.args...).Scan(j.dest...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
+	}
+	if err == nil && ctx.Err() != nil {
+		return &engine.Fault{Class: engine.ClassUnknown, Err: ctx.Err(), Hint: "the context ended while the commit was on its way"}
 	}
 	*j.found = err == nil
 	return err

@@ -149,7 +149,7 @@ func bind(t testing.TB, dsn string, store *persistence.Store, def *definitions.M
 }
 
 // recorded makes a rig whose every statement is recorded.
-func recorded(t testing.TB, yaml string) (*rig, *recorder.Log) {
+func recorded(t testing.TB, yaml string, opts ...Option) (*rig, *recorder.Log) {
 	t.Helper()
 	dsn := schemaDSN(t)
 	config, err := pgx.ParseConfig(dsn)
@@ -157,7 +157,7 @@ func recorded(t testing.TB, yaml string) (*rig, *recorder.Log) {
 	log := &recorder.Log{}
 	pool := sqlx.NewDb(sql.OpenDB(recorder.Connector(stdlib.GetConnector(*config), log)), "pgx")
 	t.Cleanup(func() { check(t, pool.Close()) })
-	store, err := New(pool)
+	store, err := New(pool, opts...)
 	check(t, err)
 	r := bind(t, dsn, store, parse(t, yaml))
 	log.Reset()
