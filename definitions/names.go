@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // Longest names, in bytes for ours and in characters for those of the database.
@@ -61,7 +63,7 @@ func (l *loader) checkName(n *node, what, rule string, first, rest func(rune) bo
 	name := n.value
 	begin, size := utf8.DecodeRuneInString(name)
 	switch {
-	case !isNFC(name):
+	case !norm.NFC.IsNormalString(name):
 		l.report(n.at, finding{rule: ruleNotNFC, name: name}, "%+q is not in Unicode normal form C; type its letters in their composed form", name)
 	case size == 0 || !first(begin) || strings.ContainsFunc(name, func(r rune) bool { return !rest(r) }):
 		l.badName(n, what, rule)

@@ -4,6 +4,8 @@
 //
 //	go run ./examples/orders            # on a fresh SQLite file, removed afterwards
 //	go run ./examples/orders -db FILE   # keeps the database
+//	go run ./examples/orders -db postgres://localhost/test
+//	go run ./examples/orders -db 'mysql://root@tcp(localhost:3306)/test'
 package main
 
 import (
@@ -13,18 +15,16 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/fsmgen/fsmgen/engine"
+	"github.com/fsmgen/fsmgen/examples/internal/database"
 	"github.com/fsmgen/fsmgen/examples/orders/order"
-	"github.com/fsmgen/fsmgen/persistence"
-	"github.com/fsmgen/fsmgen/persistence/sqlite"
 )
 
 //go:generate go run github.com/fsmgen/fsmgen/cmd/fsmgen generate --out order order.yaml
 
 func main() {
-	db := flag.String("db", "", "keep the SQLite database in this `file`")
+	db := flag.String("db", "", database.Usage)
 	flag.Parse()
 	if err := run(context.Background(), os.Stdout, *db); err != nil {
 		fmt.Fprintln(os.Stderr, "orders:", err)
@@ -34,7 +34,7 @@ func main() {
 
 // run opens the store, makes the tables, and tells the story.
 func run(ctx context.Context, out io.Writer, db string) (err error) {
-	store, cleanup, err := open(ctx, db)
+	store, cleanup, err := database.Open(ctx, db)
 	if err != nil {
 		return err
 	}
@@ -51,21 +51,4 @@ func run(ctx context.Context, out io.Writer, db string) (err error) {
 		return err
 	}
 	return tell(ctx, out, eng, orders)
-}
-
-// open opens the database, in a directory of its own where no file is named.
-func open(ctx context.Context, db string) (store *persistence.Store, cleanup func() error, err error) {
-	remove := func() error { return nil }
-	if db == "" {
-		dir, err := os.MkdirTemp("", "fsmgen-orders-")
-		if err != nil {
-			return nil, nil, err
-		}
-		db, remove = filepath.Join(dir, "orders.db"), func() error { return os.RemoveAll(dir) }
-	}
-	store, err = sqlite.Open(ctx, db)
-	if err != nil {
-		return nil, nil, errors.Join(err, remove())
-	}
-	return store, func() error { return errors.Join(store.Close(), remove()) }, nil
 }
