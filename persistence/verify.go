@@ -70,7 +70,8 @@ func (s *Store) verifyFound(table string, want ColumnSpec, c Column) error {
 		return fmt.Errorf("table %s, column %s: the definition says nullable, the column says NOT NULL; drop one of the two", table, c.Name)
 	}
 	if want.Use == UseID && !c.UniqueAlone {
-		return fmt.Errorf("table %s, column %s: an id must be unique: CREATE UNIQUE INDEX ON %s (%s), or make it the primary key", table, c.Name, QuoteTable(s.d, table), s.d.Quote(c.Name))
+		return fmt.Errorf("table %s, column %s: an id must be unique: CREATE UNIQUE INDEX %s ON %s (%s), or make it the primary key",
+			table, c.Name, s.d.Quote(table[strings.LastIndexByte(table, '.')+1:]+"_"+c.Name), QuoteTable(s.d, table), s.d.Quote(c.Name))
 	}
 	if err := s.d.Verify(want, c); err != nil {
 		return fmt.Errorf("table %s, column %s: %w", table, c.Name, err)

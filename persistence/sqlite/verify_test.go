@@ -1,0 +1,223 @@
+package sqlite_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/fsmgen/fsmgen/engine"
+	"github.com/fsmgen/fsmgen/persistence"
+	"github.com/fsmgen/fsmgen/persistence/sqlite"
+)
+
+const everyType = `
+machine: thing
+table: {name: things}
+fields:
+  n: {type: int, default: 0}
+  f: {type: float, default: 0}
+  b: {type: bool, default: false}
+  t: {type: time, nullable: true}
+  y: {type: bytes, nullable: true}
+  j: {type: json, nullable: true}
+  d: {type: decimal, default: 0}
+  s: {type: string, nullable: true}
+initial: a
+states: {a: , b: {final: true}}
+transitions:
+  go: {from: a, to: b, args: {s: string}, set: {s: args.s}}
+`
+
+// everyColumn is what fits it; a test replaces one line.
+var everyColumn = []string{
+	"id TEXT PRIMARY KEY", "status TEXT NOT NULL", "version INTEGER NOT NULL", "n INTEGER NOT NULL", "f REAL NOT NULL",
+	"b BOOLEAN NOT NULL", "t TIMESTAMP", "y BLOB", "j TEXT", "d TEXT NOT NULL", "s TEXT",
+}
+
+// verifyWith binds everyType to a table whose column of that name is declared so; ""
+// leaves it out.
+func verifyWith(t *testing.T, store *persistence.Store, column, declared string, more ...string) error {
+	t.Helper()
+	var lines []string
+	for _, line := range everyColumn {
+		if name, _, _ := strings.Cut(line, " "); name == column {
+			line = declared
+		}
+		if line != "" {
+			lines = append(lines, line)
+		}
+	}
+	mustExec(t, store.DB(), "DROP TABLE IF EXISTS things")
+	mustExec(t, store.DB(), "CREATE TABLE things ("+strings.Join(append(lines, more...), ", ")+")")
+	eng, err := engine.New(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = eng.Machine(context.Background(), define(t, everyType))
+	return err
+}
+
+// Each fault of the table is an error that names the column and the DDL that mends it.
+func TestVerifyTable(t *testing.T) {
+	t.Parallel()
+	store := open(t)
+	if err := store.Migrate(context.Background(), define(t, everyType)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		column, declared string
+		more             []string
+		says             []string // none: it fits
+	}{
+		{"id", "id TEXT PRIMARY KEY", nil, nil},
+		{"id", "ID VARCHAR(255) NOT NULL UNIQUE", nil, nil},
+		{"id", "id TEXT", []string{"UNIQUE (id)"}, nil},
+		{"id", "id BLOB PRIMARY KEY", nil, nil},
+		{"id", "id", []string{"PRIMARY KEY (id)"}, nil},
+		{"id", "", nil, []string{"column id", "ALTER TABLE `things` ADD COLUMN `id` TEXT"}},
+		{"id", "id TEXT", nil, []string{"column id", "CREATE UNIQUE INDEX `things_id` ON `things` (`id`)"}},
+		{"id", "id TEXT", []string{"tenant TEXT", "PRIMARY KEY (id, tenant)"}, []string{"column id", "must be unique"}},
+		{"id", "id TEXT", []string{"tenant TEXT", "UNIQUE (tenant, id)"}, []string{"column id", "must be unique"}},
+		{"id", "id TEXT COLLATE NOCASE PRIMARY KEY", nil, []string{"column id", "NOCASE", "TEXT COLLATE BINARY"}},
+		{"id", "id TEXT COLLATE RTRIM UNIQUE", nil, []string{"column id", "RTRIM"}},
+		{"id", "id NUMERIC PRIMARY KEY", nil, []string{"column id", "NUMERIC affinity would rewrite string values", "declare it TEXT"}},
+		{"id", "id STRING PRIMARY KEY", nil, []string{"column id", `"STRING"`, "declare it TEXT"}},
+		{"id", "id INTEGER PRIMARY KEY", nil, []string{"column id", "INTEGER affinity"}},
+		{"id", "id UUID PRIMARY KEY", nil, []string{"column id", "NUMERIC affinity"}},
+		{"status", "", nil, []string{"column status", "ADD COLUMN `status` TEXT"}},
+		{"status", "status TEXT", nil, []string{"column status", "NULL", "`status` TEXT NOT NULL"}},
+		{"status", "status STRING NOT NULL", nil, []string{"column status", "NUMERIC affinity"}},
+		{"status", "status INTEGER NOT NULL", nil, []string{"column status", "INTEGER affinity"}},
+		{"status", "status TEXT COLLATE NOCASE NOT NULL", nil, nil}, // every comparison says BINARY
+		{"version", "", nil, []string{"column version", "ADD COLUMN `version` INTEGER"}},
+		{"version", "version INTEGER", nil, []string{"column version", "NULL", "`version` INTEGER NOT NULL"}},
+		{"version", "version TEXT NOT NULL", nil, []string{"column version", "TEXT affinity would rewrite int values", "declare it INTEGER"}},
+		{"version", "version BIGINT NOT NULL DEFAULT 1", nil, nil},
+		{"n", "n TEXT NOT NULL", nil, []string{"column n", "TEXT affinity"}},
+		{"n", "n REAL NOT NULL", nil, []string{"column n", "REAL affinity"}},
+		{"f", "f INTEGER NOT NULL", nil, []string{"column f", "INTEGER affinity"}},
+		{"d", "d DECIMAL(18,6) NOT NULL", nil, []string{"column d", "NUMERIC affinity would rewrite decimal values", "declare it TEXT"}},
+		{"y", "y TEXT", nil, []string{"column y", "declare it BLOB"}},
+		{"j", "j JSON", nil, []string{"column j", "NUMERIC affinity"}},
+		{"t", "t INTEGER", nil, []string{"column t", "INTEGER affinity"}},
+		{"t", "t DATETIME", nil, nil},
+		{"t", "t TEXT", nil, nil},
+		{"s", "s TEXT NOT NULL", nil, []string{"column s", "nullable", "NOT NULL"}},
+		{"s", "", nil, []string{"column s", "ALTER TABLE `things` ADD COLUMN `s` TEXT"}},
+		{"s", "S TEXT", nil, nil}, // SQLite's names know no case
+	} {
+		err := verifyWith(t, store, c.column, c.declared, c.more...)
+		if (err == nil) != (c.says == nil) {
+			t.Errorf("%q %v: %v", c.declared, c.more, err)
+			continue
+		}
+		for _, part := range c.says {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%q %v: %v, want it to say %q", c.declared, c.more, err, part)
+			}
+		}
+	}
+}
+
+// All faults are told at once.
+func TestVerifyTellsAll(t *testing.T) {
+	t.Parallel()
+	store := open(t)
+	mustExec(t, store.DB(), "CREATE TABLE things (id TEXT, status TEXT)")
+	eng, err := engine.New(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = eng.Machine(context.Background(), define(t, everyType))
+	for _, part := range []string{"machine thing", "column id", "column status", "column version", "column n", "column s", "journal table fsm_journal"} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("error %v, want it to say %q", err, part)
+		}
+	}
+}
+
+// The DDL that an error shows does what it says.
+func TestVerifyMissingTables(t *testing.T) {
+	t.Parallel()
+	store := open(t)
+	def := define(t, everyType)
+	eng, err := engine.New(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = eng.Machine(context.Background(), def)
+	if err == nil || !strings.Contains(err.Error(), "there is no table things: call store.Migrate") {
+		t.Fatalf("error %v, want one that says there is no table", err)
+	}
+	_, ddl, _ := strings.Cut(err.Error(), "or run\n")
+	mustExec(t, store.DB(), ddl)
+	bind(t, store, def)
+
+	for _, column := range []string{"published_at", "attempt"} {
+		mustExec(t, store.DB(), "ALTER TABLE fsm_journal DROP COLUMN "+column)
+		if _, err := eng.Machine(context.Background(), def); err == nil || !strings.Contains(err.Error(), "fsm_journal") || !strings.Contains(err.Error(), column) {
+			t.Errorf("journal without %s: %v", column, err)
+		}
+	}
+	mustExec(t, store.DB(), "DROP TABLE fsm_journal")
+	if _, err := eng.Machine(context.Background(), def); err == nil || !strings.Contains(err.Error(), "CREATE TABLE IF NOT EXISTS `fsm_journal`") {
+		t.Errorf("no journal: %v", err)
+	}
+	mustExec(t, store.DB(), sqlite.DDL(def))
+	bind(t, store, def)
+}
+
+// Migrate never alters what is there, and can be called again.
+func TestMigrateAgain(t *testing.T) {
+	t.Parallel()
+	store := open(t)
+	def := define(t, everyType)
+	mustExec(t, store.DB(), "CREATE TABLE things (id TEXT, mine TEXT)")
+	for range 2 {
+		if err := store.Migrate(context.Background(), def); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var columns int
+	if err := store.DB().Get(&columns, "SELECT count(*) FROM pragma_table_info('things')"); err != nil || columns != 2 {
+		t.Errorf("the team's table has %d columns, %v, want its own two", columns, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := open(t).Migrate(ctx, def); !errors.Is(err, context.Canceled) {
+		t.Errorf("Migrate with a dead context: %v", err)
+	}
+}
+
+// Rows that no transition made, and that break what the columns allow.
+func TestStrangeRows(t *testing.T) {
+	t.Parallel()
+	store := open(t)
+	mustExec(t, store.DB(), `CREATE TABLE orders (id TEXT PRIMARY KEY, status TEXT NOT NULL, version NOT NULL, amount INTEGER, payment_ref TEXT, paid_at)`)
+	m := machineOn(t, store, orderText)
+	mustExec(t, store.DB(), `INSERT INTO orders VALUES ('old', 'archived_v1', 3, 1, NULL, NULL), ('empty', '', 1, 1, NULL, NULL), ('case', 'Pending', 1, 1, NULL, NULL),
+		('space', 'pending ', 1, 1, NULL, NULL), ('text', 'pending', 'two', 1, NULL, NULL), ('when', 'pending', 1, 1, NULL, 'yesterday'), ('good', 'pending', 41, 1, NULL, NULL)`)
+	fire := func(id string) error {
+		_, err := m.Fire(context.Background(), "pay", id, engine.Args{"payment_ref": "r"})
+		return err
+	}
+	for _, id := range []string{"old", "empty", "case", "space"} {
+		var e *engine.Error
+		if err := fire(id); !errors.Is(err, engine.ErrUnknownState) || !errors.As(err, &e) || !strings.Contains(err.Error(), `"`+id+`"`) {
+			t.Errorf("%s: %v, want ErrUnknownState that names the row", id, err)
+		}
+		if _, err := m.Get(context.Background(), id); !errors.Is(err, engine.ErrUnknownState) {
+			t.Errorf("%s: Get: %v", id, err)
+		}
+	}
+	if err := fire("text"); err == nil || !strings.Contains(err.Error(), "version") {
+		t.Errorf("a version that is no number: %v", err)
+	}
+	if _, err := m.Get(context.Background(), "when"); err == nil || !strings.Contains(err.Error(), "paid_at") || !strings.Contains(err.Error(), "yesterday") {
+		t.Errorf("a time that is none: %v, want an error that names column and value", err)
+	}
+	if res := mustFire(t, m, "pay", "good", engine.Args{"payment_ref": "r"}); res.Version != 42 {
+		t.Errorf("a row made elsewhere goes on with version %d, want 42", res.Version)
+	}
+}
