@@ -77,7 +77,7 @@ func (t *table) Apply(ctx context.Context, tx engine.Tx, call *engine.Call) (eng
 		plain, compound = false, false
 		err = run()
 	}
-	return change, err
+	return change, t.taken(ctx, tx, call.ID, err)
 }
 
 // tellsVersion reports whether an UPDATE alone tells the version it wrote.

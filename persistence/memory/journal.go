@@ -21,15 +21,13 @@ func (t *table) record(l *layer, id string, e entry) error {
 		return nil
 	}
 	k := t.entityKey(t.def.Name, id)
-	for _, old := range l.journal(k) {
-		switch {
-		case old.Key == e.Key:
-			return &engine.Fault{Class: engine.ClassDuplicateKey, Err: fmt.Errorf("memory: the journal of %q holds key %q", id, e.Key)}
-		case old.Version == e.Version:
-			last := t.lastVersion(l, id)
-			return &engine.Fault{Class: engine.ClassVersionTaken, Err: fmt.Errorf("memory: the journal of %q holds version %d", id, e.Version),
-				Hint: fmt.Sprintf("the row is at version %d and its journal at %d: UPDATE it to version %d", e.Version-1, last, last)}
-		}
+	if old := t.keySeen(l, id, e.Key); old != nil {
+		return &engine.Fault{Class: engine.ClassDuplicateKey, Err: fmt.Errorf("memory: the journal of %q holds key %q", id, e.Key)}
+	}
+	if slices.ContainsFunc(l.journal(k), func(old entry) bool { return old.Version == e.Version }) {
+		last := t.lastVersion(l, id)
+		return &engine.Fault{Class: engine.ClassVersionTaken, Err: fmt.Errorf("memory: the journal of %q holds version %d", id, e.Version),
+			Hint: fmt.Sprintf("the row is at version %d and its journal at %d: UPDATE it to version %d", e.Version-1, last, last)}
 	}
 	t.s.seq++
 	e.Seq = t.s.seq

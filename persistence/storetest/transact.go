@@ -13,7 +13,7 @@ import (
 func transactChecks() []check {
 	return []check{
 		{name: "commits what fn did", run: transactCommits},
-		{name: "an error of fn is returned as it is, after ROLLBACK", run: transactError, pending: "a context error of fn is taken for one of the database"},
+		{name: "an error of fn is returned as it is, after ROLLBACK", run: transactError},
 		{name: "a panic of fn rolls back and goes on", run: transactPanic},
 		{name: "fn runs again when nothing was applied, and only its last run counts", run: transactRetry},
 		{name: "retries are bounded", run: transactBounded},
