@@ -3,6 +3,7 @@ package persistence
 import (
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -107,6 +108,9 @@ func decode(t expr.Type, raw any) (any, error) {
 		return decodeBool(raw)
 	case expr.Time:
 		if at, ok := raw.(time.Time); ok {
+			if at.IsZero() { // what mattn's driver makes of a text it cannot read
+				return nil, errors.New("it holds no time that can be read")
+			}
 			return at.UTC().Truncate(time.Microsecond), nil
 		}
 		return parseTime(text)
