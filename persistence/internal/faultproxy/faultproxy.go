@@ -111,6 +111,19 @@ func (p *Proxy) CutAll() {
 	}
 }
 
+// Freeze is a network that died: no connection closes, and nothing passes any more, on
+// the connections there are nor on new ones. Set ends it for new connections.
+func (p *Proxy) Freeze() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.plan, p.next = Plan{Swallow: 1}, nil
+	for l := range p.links {
+		l.mu.Lock()
+		l.mute = true
+		l.mu.Unlock()
+	}
+}
+
 // Close ends the proxy and all its connections.
 func (p *Proxy) Close() error {
 	err := p.listener.Close()
