@@ -71,7 +71,7 @@ func (m *Machine) repeat(ctx context.Context, q *request, f *Fault) (bool, error
 // again waits before the next try, or says why there is none.
 func (m *Machine) again(ctx context.Context, q *request, cause *Fault) error {
 	if m.tx != nil {
-		return m.againInTx(q, cause)
+		return m.againInTx(ctx, q, cause)
 	}
 	more := q.attempts < m.eng.retry.Attempts || (q.unknown != nil && m.eng.patient(ctx, q.since))
 	if ctx.Err() == nil && more && m.eng.retry.wait(ctx, q.attempts) {
@@ -91,14 +91,15 @@ func (m *Machine) again(ctx context.Context, q *request, cause *Fault) error {
 }
 
 // againInTx: inside the caller's transaction an error of the database ends the
-// call; a row that fits now is tried once more under the lock just taken.
-func (m *Machine) againInTx(q *request, cause *Fault) error {
+// call; a row that fits now is tried once more under the lock just taken. Where the
+// context has ended the error says so too: drivers report a broken connection instead.
+func (m *Machine) againInTx(ctx context.Context, q *request, cause *Fault) error {
 	if cause != nil {
 		detail := "roll back and repeat the whole transaction"
 		if cause.Hint != "" {
 			detail = cause.Hint + "; " + detail
 		}
-		return m.callError(ErrBusy, q, detail, cause)
+		return m.callError(ErrBusy, q, detail, errors.Join(error(cause), ctx.Err()))
 	}
 	if q.misses++; q.misses == 1 {
 		return nil
