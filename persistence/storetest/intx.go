@@ -227,6 +227,9 @@ func inTxWithoutIn(e *env) {
 		e.create(engine.Row{"id": id, "amount": 1})
 	}
 	limit := 3*e.h.Features.Wait + 2*time.Second
+	if !e.h.Features.OneWriter { // a row lock is asked for again at each of the engine's tries
+		limit = 15*e.h.Features.Wait + 3*time.Second
+	}
 	for _, form := range e.h.Features.Forms {
 		tx := e.begin(form, 0)
 		pay := engine.Args{"payment_ref": "x"}
