@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -181,16 +182,24 @@ func (t *turn) apart(batch []*member, members []int) {
 	}
 }
 
-// query runs one statement by itself. A success after the context has ended proves
-// nothing: the cancel request may have ended the commit's wait for its standby, and the
-// server then reports success.
+// proven tells a success from one after the context has ended, which proves nothing:
+// the cancel request may have ended the commit's wait for its standby, and the server
+// then reports success.
+func proven(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return &engine.Fault{Class: engine.ClassUnknown, Err: err, Hint: "the context ended while the commit was on its way"}
+	}
+	return nil
+}
+
+// query runs one statement by itself.
 func query(ctx context.Context, conn *sql.Conn, j job) error {
 	err := conn.QueryRowContext(ctx, j.text, j.args...).Scan(j.dest...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
-	if err == nil && ctx.Err() != nil {
-		return &engine.Fault{Class: engine.ClassUnknown, Err: ctx.Err(), Hint: "the context ended while the commit was on its way"}
+	if err == nil {
+		err = proven(ctx)
 	}
 	*j.found = err == nil
 	return err
@@ -209,11 +218,37 @@ func held(err error) bool {
 	return errors.As(err, &pg) && (pg.Code == "55P03" || pg.Code == "40P01")
 }
 
-// pipeline sends the members' statements at once. culprit is the index of the member
-// whose statement failed, or -1. No member's context bounds it: that would end the
-// others' calls.
-func (t *turn) pipeline(batch []*member, members []int) (culprit int, err error) {
+// shared is the context of a batch. It ends when those of all members have: one alone
+// must not end the others' calls, and nobody waits on a network that died.
+func shared(batch []*member, members []int) (context.Context, func()) {
 	ctx, cancel := context.WithTimeout(context.Background(), batchTimeout) //nolint:forbidigo // see above
+	var left atomic.Int32
+	left.Store(int32(len(members))) //nolint:gosec // at most batchLimit
+	ends := []func() bool{}
+	for _, i := range members {
+		if batch[i].Ctx.Done() == nil { // it has no end
+			return ctx, cancel
+		}
+	}
+	for _, i := range members {
+		ends = append(ends, context.AfterFunc(batch[i].Ctx, func() {
+			if left.Add(-1) == 0 {
+				cancel()
+			}
+		}))
+	}
+	return ctx, func() {
+		for _, stop := range ends {
+			stop()
+		}
+		cancel()
+	}
+}
+
+// pipeline sends the members' statements at once. culprit is the index of the member
+// whose statement failed, or -1.
+func (t *turn) pipeline(batch []*member, members []int) (culprit int, err error) {
+	ctx, cancel := shared(batch, members)
 	defer cancel()
 	culprit = -1
 	err = t.conn.Raw(func(dc any) error {
@@ -230,6 +265,9 @@ func (t *turn) pipeline(batch []*member, members []int) (culprit int, err error)
 		culprit, err = readAll(results, batch, members)
 		return errors.Join(err, results.Close())
 	})
+	if err == nil {
+		err = proven(ctx)
+	}
 	return culprit, err
 }
 

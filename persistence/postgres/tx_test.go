@@ -1,0 +1,353 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/fsmgen/fsmgen/engine"
+	"github.com/fsmgen/fsmgen/persistence/internal/recorder"
+)
+
+var levels = []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable}
+
+// forLevels runs a test at each isolation level.
+func forLevels(t *testing.T, test func(t *testing.T, level sql.IsolationLevel)) {
+	for _, level := range levels {
+		t.Run(level.String(), func(t *testing.T) { test(t, level) })
+	}
+}
+
+func (r *rig) begin(t testing.TB, level sql.IsolationLevel) *sqlx.Tx {
+	t.Helper()
+	tx, err := r.store.DB().BeginTxx(context.WithoutCancel(t.Context()), &sql.TxOptions{Isolation: level})
+	check(t, err)
+	t.Cleanup(func() { _ = tx.Rollback() })
+	return tx
+}
+
+// usable fails the test where a transaction is aborted.
+func usableTx(t testing.TB, tx *sqlx.Tx) {
+	t.Helper()
+	var one int
+	if err := tx.GetContext(t.Context(), &one, "SELECT 1"); err != nil {
+		t.Fatalf("the transaction is not usable any more: %v", err)
+	}
+}
+
+// wantBusyLast: the call ended in ErrBusy, and the statement that failed was the last.
+func wantBusyLast(t testing.TB, log *recorder.Log, err error) {
+	t.Helper()
+	if !errors.Is(err, engine.ErrBusy) {
+		t.Fatalf("%v, want ErrBusy", err)
+	}
+	events := log.Events()
+	for i, e := range events {
+		if last := i == len(events)-1; (e.Err != nil) != last {
+			t.Errorf("statement %d of %d: %s: %v", i+1, len(events), e, e.Err)
+		}
+	}
+}
+
+func TestSameKeyTwiceInOneTransaction(t *testing.T) {
+	forLevels(t, func(t *testing.T, level sql.IsolationLevel) {
+		r := open(t, counter)
+		tx := r.begin(t, level)
+		m := r.m.In(tx)
+		for _, want := range []engine.Outcome{engine.Applied, engine.Replayed, engine.Replayed} {
+			res, err := m.Create(t.Context(), engine.Row{"id": "1"}, engine.WithKey("new"))
+			check(t, err)
+			if res.Outcome != want {
+				t.Errorf("create: %v, want %v", res.Outcome, want)
+			}
+		}
+		for _, want := range []engine.Outcome{engine.Applied, engine.Replayed, engine.Replayed} {
+			res, err := m.Fire(t.Context(), "add", "1", engine.Args{"by": 5}, engine.WithKey("k"))
+			check(t, err)
+			if res.Outcome != want || res.Version != 2 {
+				t.Errorf("add: %+v, want %v", res, want)
+			}
+		}
+		for _, transition := range []string{"next", "add"} {
+			args := map[string]engine.Args{"add": {"by": 6}}[transition]
+			if _, err := m.Fire(t.Context(), transition, "1", args, engine.WithKey("k")); !errors.Is(err, engine.ErrKeyReused) {
+				t.Errorf("%s under the same key: %v", transition, err)
+			}
+		}
+		usableTx(t, tx)
+		check(t, tx.Commit())
+		row, err := r.m.Get(t.Context(), "1")
+		check(t, err)
+		if row.Row()["n"] != int64(5) || row.Version != 2 {
+			t.Errorf("%+v", row)
+		}
+		r.whole(t)
+	})
+}
+
+// The row was changed and committed after the transaction's snapshot was taken.
+func TestOldSnapshot(t *testing.T) {
+	for _, keyed := range []bool{false, true} {
+		name, opts := "generated key", []engine.CallOption(nil)
+		if keyed {
+			name, opts = "caller's key", []engine.CallOption{engine.WithKey("mine")}
+		}
+		t.Run(name, func(t *testing.T) {
+			forLevels(t, func(t *testing.T, level sql.IsolationLevel) {
+				r, log := recorded(t, order)
+				r.create(t, "1", nil)
+				r.create(t, "2", nil)
+				tx := r.begin(t, level)
+				usableTx(t, tx) // takes the snapshot
+				_, err := r.m.Fire(t.Context(), "pay", "1", engine.Args{"payment_ref": "x"})
+				check(t, err)
+				log.Reset()
+				res, err := r.m.In(tx).Fire(t.Context(), "pay", "1", engine.Args{"payment_ref": "x"}, opts...)
+				if level == sql.LevelReadCommitted {
+					if err != nil || res.Outcome != engine.AlreadyReached {
+						t.Errorf("%v, %v; want AlreadyReached", res.Outcome, err)
+					}
+					usableTx(t, tx)
+					return
+				}
+				wantBusyLast(t, log, err)
+				check(t, tx.Rollback())
+				r.whole(t)
+			})
+		})
+	}
+}
+
+// Two transactions bring the same key for one row; the second waits for the first.
+func TestKeyRaceBetweenTransactions(t *testing.T) {
+	for _, commit := range []bool{true, false} {
+		forLevels(t, func(t *testing.T, level sql.IsolationLevel) {
+			r, log := recorded(t, counter)
+			r.create(t, "1", nil)
+			first, second := r.begin(t, level), r.begin(t, level)
+			add := func(tx *sqlx.Tx) (engine.Result, error) {
+				return r.m.In(tx).Fire(t.Context(), "add", "1", engine.Args{"by": 5}, engine.WithKey("k"))
+			}
+			_, err := add(first)
+			check(t, err)
+			log.Reset()
+			type answer struct {
+				res engine.Result
+				err error
+			}
+			got := make(chan answer)
+			go func() {
+				res, err := add(second)
+				got <- answer{res, err}
+			}()
+			waitForLock(t, r)
+			if commit {
+				// through the driver, so that the log keeps the second's statements only
+				check(t, first.Commit())
+			} else {
+				check(t, first.Rollback())
+			}
+			a := <-got
+			switch {
+			case !commit:
+				if a.err != nil || a.res.Outcome != engine.Applied {
+					t.Errorf("after a rollback: %v, %v", a.res.Outcome, a.err)
+				}
+			case level == sql.LevelReadCommitted:
+				if a.err != nil || a.res.Outcome != engine.Replayed || a.res.Version != 2 {
+					t.Errorf("%+v, %v; want Replayed", a.res, a.err)
+				}
+				usableTx(t, second)
+			default:
+				if !errors.Is(a.err, engine.ErrBusy) {
+					t.Errorf("%v, want ErrBusy", a.err)
+				}
+			}
+			if a.err == nil {
+				check(t, second.Commit())
+			} else {
+				check(t, second.Rollback())
+			}
+			row, err := r.m.Get(t.Context(), "1")
+			check(t, err)
+			if row.Row()["n"] != int64(5) {
+				t.Errorf("added %v", row.Row()["n"])
+			}
+			r.whole(t)
+		})
+	}
+}
+
+// waitForLock returns when a session of the rig waits for a lock.
+func waitForLock(t testing.TB, r *rig) {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		var n int
+		check(t, r.store.DB().GetContext(t.Context(), &n, `SELECT count(*) FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid)
+WHERE NOT l.granted AND a.query LIKE '%"' || $1 || '"%'`, r.def.Table.Name))
+		if n > 0 {
+			return
+		}
+	}
+	t.Fatal("nobody waits for a lock")
+}
+
+// Two transactions create the same row.
+func TestCreateRaceBetweenTransactions(t *testing.T) {
+	forLevels(t, func(t *testing.T, level sql.IsolationLevel) {
+		r := open(t, order)
+		first, second := r.begin(t, level), r.begin(t, level)
+		usableTx(t, second)
+		_, err := r.m.In(first).Create(t.Context(), engine.Row{"id": "1"}, engine.WithKey("k"))
+		check(t, err)
+		got := make(chan error)
+		var res engine.Result
+		go func() {
+			var err error
+			res, err = r.m.In(second).Create(t.Context(), engine.Row{"id": "1"}, engine.WithKey("k"))
+			got <- err
+		}()
+		waitForLock(t, r)
+		check(t, first.Commit())
+		err = <-got
+		if level == sql.LevelReadCommitted {
+			if err != nil || res.Outcome != engine.Replayed {
+				t.Errorf("%v, %v; want Replayed", res.Outcome, err)
+			}
+			usableTx(t, second)
+		} else if !errors.Is(err, engine.ErrBusy) {
+			t.Errorf("%v, want ErrBusy", err)
+		}
+		check(t, second.Rollback())
+		r.whole(t)
+	})
+}
+
+func TestDeadlockInCallersTransactions(t *testing.T) {
+	r, log := recorded(t, order)
+	r.create(t, "1", nil)
+	r.create(t, "2", nil)
+	pay := func(tx *sqlx.Tx, id string) error {
+		_, err := r.m.In(tx).Fire(t.Context(), "pay", id, engine.Args{"payment_ref": id})
+		return err
+	}
+	a, b := r.begin(t, 0), r.begin(t, 0)
+	check(t, pay(a, "1"))
+	check(t, pay(b, "2"))
+	log.Reset()
+	got := make(chan error, 2)
+	go func() { got <- pay(a, "2") }()
+	go func() { got <- pay(b, "1") }()
+	first := <-got
+	if !errors.Is(first, engine.ErrBusy) {
+		t.Errorf("%v, want ErrBusy", first)
+	}
+	if n := len(log.Events()); n != 2 {
+		t.Errorf("%d statements, want the two that met", n)
+	}
+	_ = a.Rollback()
+	_ = b.Rollback()
+	<-got
+	r.whole(t)
+}
+
+func TestLockTimeoutInCallersTransaction(t *testing.T) {
+	r, log := recorded(t, order)
+	r.create(t, "1", nil)
+	holder, waiter := r.begin(t, 0), r.begin(t, 0)
+	_, err := r.m.In(holder).Fire(t.Context(), "pay", "1", engine.Args{"payment_ref": "x"})
+	check(t, err)
+	_, err = waiter.Exec("SET LOCAL lock_timeout = 50")
+	check(t, err)
+	log.Reset()
+	_, err = r.m.In(waiter).Fire(t.Context(), "cancel", "1", nil)
+	wantBusyLast(t, log, err)
+}
+
+// A caller whose own transaction holds the row calls outside of it: no database sees
+// that deadlock. The wait ends.
+func TestCallOutsideOfOnesOwnTransaction(t *testing.T) {
+	dsn := schemaDSN(t)
+	store, err := Open(t.Context(), dsn, WithLockTimeout(50*time.Millisecond))
+	check(t, err)
+	r := bind(t, dsn, store, parse(t, order), engine.WithRetry(engine.Retry{Attempts: 2, Base: time.Millisecond, Cap: time.Millisecond}))
+	r.create(t, "1", nil)
+	tx := r.begin(t, 0)
+	_, err = r.m.In(tx).Fire(t.Context(), "pay", "1", engine.Args{"payment_ref": "x"})
+	check(t, err)
+	begun := time.Now()
+	if _, err := r.m.Fire(t.Context(), "cancel", "1", nil); !errors.Is(err, engine.ErrBusy) {
+		t.Errorf("%v, want ErrBusy", err)
+	}
+	if took := time.Since(begun); took > 2*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	check(t, tx.Commit())
+	r.whole(t)
+}
+
+// Two transactions each add a line to an order, which locks the order against being
+// deleted, and then move it. A stronger lock than the UPDATE's own would make them
+// wait for each other.
+func TestForeignKeysDoNotDeadlock(t *testing.T) {
+	r := open(t, order)
+	r.exec(t, "CREATE TABLE lines (order_id text REFERENCES orders)")
+	for _, opts := range [][]engine.CallOption{nil, {engine.WithKey("k")}} {
+		id := "o"
+		if opts != nil {
+			id = "keyed"
+		}
+		r.create(t, id, nil)
+		a, b := r.begin(t, 0), r.begin(t, 0)
+		for _, tx := range []*sqlx.Tx{a, b} {
+			_, err := tx.Exec("INSERT INTO lines VALUES ($1)", id)
+			check(t, err)
+		}
+		pay := func(tx *sqlx.Tx) error {
+			_, err := r.m.In(tx).Fire(t.Context(), "pay", id, engine.Args{"payment_ref": "x"}, opts...)
+			return err
+		}
+		check(t, pay(a))
+		got := make(chan error)
+		go func() { got <- pay(b) }()
+		waitForLock(t, r)
+		check(t, a.Commit())
+		check(t, <-got)
+		check(t, b.Commit())
+	}
+	r.whole(t)
+}
+
+// What InTx runs is repeated as a whole after a serialization failure.
+func TestInTxRepeats(t *testing.T) {
+	r := open(t, counter)
+	r.create(t, "1", nil)
+	runs := 0
+	err := r.eng.InTx(t.Context(), func(ctx context.Context, tx engine.Tx) error {
+		runs++
+		if _, err := tx.ExecContext(ctx, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"); err != nil {
+			return err
+		}
+		if runs == 1 {
+			if _, err := tx.ExecContext(ctx, "SELECT 1"); err != nil {
+				return err
+			}
+			if _, err := r.m.Fire(t.Context(), "add", "1", engine.Args{"by": 1}, engine.WithKey("other")); err != nil {
+				return err
+			}
+		}
+		_, err := r.m.In(tx).Fire(ctx, "add", "1", engine.Args{"by": 10}, engine.WithKey("mine"))
+		return err
+	})
+	check(t, err)
+	row, err := r.m.Get(t.Context(), "1")
+	check(t, err)
+	if runs != 2 || row.Row()["n"] != int64(11) {
+		t.Errorf("%d runs, n = %v", runs, row.Row()["n"])
+	}
+	r.whole(t)
+}
