@@ -25,6 +25,7 @@ type env struct {
 
 	machines map[string]*engine.Machine
 	defs     []*definitions.Machine
+	code     map[string]engine.Code // by machine
 	ticks    atomic.Int64
 	ids      atomic.Int64
 	exempt   map[string]exemption // by machine + "/" + id
@@ -78,7 +79,7 @@ func (e *env) attach(wrap func(engine.Store) engine.Store) {
 	e.must(err)
 	e.eng, e.machines = eng, map[string]*engine.Machine{}
 	for i, def := range e.defs {
-		m, err := eng.Machine(e.Context(), def)
+		m, err := eng.Machine(e.Context(), def, e.code[def.Name])
 		e.must(err)
 		e.machines[def.Name] = m
 		if i == 0 {

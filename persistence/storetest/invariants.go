@@ -17,21 +17,68 @@ func (e *env) checkInvariants() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	e.checkIdle()
+	tables := map[string][]*definitions.Machine{}
 	for _, def := range e.defs {
-		rows, err := e.b.Rows(ctx, def)
-		e.mustCheck(err)
-		journal, err := e.b.Journal(ctx, def)
-		e.mustCheck(err)
-		for id := range rows {
-			if _, ok := journal[id]; !ok && def.Journal.Enabled && e.exempt[def.Name+"/"+id] == 0 {
-				e.Errorf("invariant: %s %q is in the table, and its journal is empty", def.Name, id)
-			}
+		tables[def.Table.Name] = append(tables[def.Table.Name], def)
+	}
+	for _, defs := range tables {
+		if len(defs) > 1 {
+			e.checkShared(ctx, defs)
+			continue
 		}
-		for id, entries := range journal {
-			e.checkEntity(ctx, def, id, rows, entries)
-		}
+		e.checkMachine(ctx, defs[0])
 	}
 	e.checkIdle()
+}
+
+// checkMachine checks every row of a machine that has its table for itself.
+func (e *env) checkMachine(ctx context.Context, def *definitions.Machine) {
+	e.Helper()
+	rows, err := e.b.Rows(ctx, def)
+	e.mustCheck(err)
+	journal, err := e.b.Journal(ctx, def)
+	e.mustCheck(err)
+	for id := range rows {
+		if _, ok := journal[id]; !ok && def.Journal.Enabled && e.exempt[def.Name+"/"+id] == 0 {
+			e.Errorf("invariant: %s %q is in the table, and its journal is empty", def.Name, id)
+		}
+	}
+	for id, entries := range journal {
+		e.checkEntity(ctx, def, id, rows, entries)
+	}
+}
+
+// checkShared checks the rows of several machines over one table: their versions count
+// over all of the machines.
+func (e *env) checkShared(ctx context.Context, defs []*definitions.Machine) {
+	e.Helper()
+	versions := map[string][]int64{}
+	for _, def := range defs {
+		journal, err := e.b.Journal(ctx, def)
+		e.mustCheck(err)
+		for id, entries := range journal {
+			for _, entry := range entries {
+				versions[id] = append(versions[id], entry.Version)
+				if entry.Transition != "" && !legal(def, entry) {
+					e.Errorf("invariant: %s %q: the definition has no edge %+v", def.Name, id, entry)
+				}
+			}
+		}
+	}
+	rows, err := e.b.Rows(ctx, defs[0])
+	e.mustCheck(err)
+	for id, list := range versions {
+		slices.Sort(list)
+		for i, v := range list {
+			if v != int64(i+1) {
+				e.Errorf("invariant: table %s, %q: versions %v", defs[0].Table.Name, id, list)
+				break
+			}
+		}
+		if row, ok := rows[id]; ok && row.Version != list[len(list)-1] {
+			e.Errorf("invariant: table %s, %q is at %v, its journals end at %d", defs[0].Table.Name, id, row.Version, list[len(list)-1])
+		}
+	}
 }
 
 func (e *env) mustCheck(err error) {

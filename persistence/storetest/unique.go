@@ -1,0 +1,174 @@
+package storetest
+
+import (
+	"errors"
+
+	"github.com/fsmgen/fsmgen/engine"
+)
+
+// invoice is created once per number, whatever its id.
+const invoice = `
+machine: invoice
+table: {name: invoices}
+fields:
+  number: {type: string}
+  region: {type: string, nullable: true}
+  batch:  {type: int, nullable: true}
+  total:  {type: int, default: 0}
+initial: draft
+states:
+  draft:
+  sent: {final: true}
+unique: [[number], [region, batch]]
+transitions:
+  renumber: {from: draft, to: draft, args: {number: string}, set: {number: args.number}}
+  send:     {from: draft, to: sent}
+`
+
+// parcel and label are two machines over one table.
+const parcel = `
+machine: parcel
+table: {name: parcels, status: state}
+fields:
+  weight: {type: int}
+initial: packed
+states:
+  packed:
+  gone: {final: true}
+transitions:
+  go: {from: packed, to: gone}
+`
+
+const label = `
+machine: label
+table: {name: parcels, status: label_state}
+initial: blank
+states:
+  blank:
+  printed: {final: true}
+transitions:
+  print: {from: blank, to: printed}
+`
+
+func uniqueChecks() []check {
+	return []check{
+		{name: "a declared key that is taken is the row that has it", run: uniqueCreate},
+		{name: "a transition into a declared key that is taken is no conflict", run: uniqueFire},
+		{name: "a constraint the definition does not know is returned as it is", run: uniqueUndeclared},
+		{name: "two machines over one table share its version", run: uniqueShared},
+	}
+}
+
+func uniqueCreate(e *env) {
+	e.open(invoice)
+	e.create(engine.Row{"id": "1", "number": "n-1", "region": "eu", "batch": 1, "total": 5}, engine.WithKey("k"))
+	res, err := e.m.Create(e.Context(), engine.Row{"id": "2", "number": "n-1", "region": "eu", "batch": 1, "total": 5})
+	e.must(err)
+	e.wantResult(res, engine.AlreadyReached, "draft", 1)
+	if res.ID != "1" {
+		e.Errorf("the result is row %q, want the first", res.ID)
+	}
+	_, err = e.m.Create(e.Context(), engine.Row{"id": "2", "number": "n-1", "total": 6})
+	e.wantError(err, engine.ErrMismatch)
+	_, err = e.m.Create(e.Context(), engine.Row{"id": "2", "number": "n-2", "region": "eu", "batch": 1})
+	e.wantError(err, engine.ErrMismatch)
+	// The key is looked up under the first row too.
+	res, err = e.m.Create(e.Context(), engine.Row{"id": "2", "number": "n-1", "region": "eu", "batch": 1, "total": 5}, engine.WithKey("k"))
+	e.must(err)
+	if res.Outcome != engine.Replayed || res.ID != "1" {
+		e.Errorf("under the first row's key: %+v", res)
+	}
+	// NULL equals nothing, and a part of a key is no key.
+	e.create(engine.Row{"id": "3", "number": "n-3", "region": "eu"})
+	e.create(engine.Row{"id": "4", "number": "n-4", "region": "eu"})
+	e.create(engine.Row{"id": "5", "number": "N-1", "region": "EU", "batch": 1})
+	if _, err := e.m.Get(e.Context(), "2"); !errors.Is(err, engine.ErrNotFound) {
+		e.Errorf("row 2: %v", err)
+	}
+	e.wantJournal("2")
+}
+
+func (e *env) wantFatal(err error) {
+	e.Helper()
+	var detail *engine.Error
+	if !errors.As(err, &detail) {
+		e.Fatalf("error is %v, want one that carries *engine.Error", err)
+	}
+	for _, kind := range kinds() {
+		if errors.Is(err, kind) {
+			e.Fatalf("error matches %q: %v", kind, err)
+		}
+	}
+}
+
+func uniqueFire(e *env) {
+	e.open(invoice)
+	e.create(engine.Row{"id": "1", "number": "n-1"})
+	e.create(engine.Row{"id": "2", "number": "n-2"})
+	_, err := e.m.Fire(e.Context(), "renumber", "2", engine.Args{"number": "n-1"}, engine.WithKey("k"))
+	e.wantFatal(err)
+	e.wantRow("2", "draft", 1)
+	e.wantJournal("2", "")
+	e.wantValues(e.rowOf("2"), engine.Row{"number": "n-2"})
+	e.apply("renumber", "2", engine.Args{"number": "n-3"}, engine.WithKey("k"))
+	for _, form := range e.h.Features.Forms {
+		tx := e.begin(form, 0)
+		_, err := e.m.In(tx.Tx).Fire(e.Context(), "renumber", "2", engine.Args{"number": "n-1"})
+		e.wantFatal(err)
+		e.must(tx.Rollback())
+	}
+	e.wantRow("2", "draft", 2)
+}
+
+func uniqueUndeclared(e *env) {
+	b, ok := e.begun(everything).(*SQL)
+	e.need(ok, "constraints of somebody else's")
+	def := e.m.Definition()
+	_, err := b.Beside.ExecContext(e.Context(), "CREATE UNIQUE INDEX somebodys ON "+b.table(def.Table.Name)+" ("+b.Quote("o_int")+")")
+	e.must(err)
+	for _, id := range []string{"1", "2"} {
+		e.create(required(id))
+	}
+	e.apply("fill", "1", engine.Args{"i": 7})
+	_, err = e.m.Fire(e.Context(), "fill", "2", engine.Args{"i": 7})
+	e.wantFatal(err)
+	row := required("3")
+	row["o_int"] = 7
+	_, err = e.m.Create(e.Context(), row)
+	e.wantFatal(err)
+	_, err = e.m.Get(e.Context(), "3")
+	e.wantError(err, engine.ErrNotFound)
+	e.wantJournal("3")
+	e.apply("fill", "2", engine.Args{"i": 8})
+}
+
+// begun opens the store and gives its backend.
+func (e *env) begun(texts ...string) Backend {
+	e.Helper()
+	e.open(texts...)
+	return e.b
+}
+
+func uniqueShared(e *env) {
+	e.open(parcel, label)
+	labels := e.machines["label"]
+	e.create(engine.Row{"id": "p", "weight": 3})
+	got, err := labels.Get(e.Context(), "p")
+	e.must(err)
+	if got.State != "blank" || got.Version != 1 {
+		e.Fatalf("the other machine reads %+v", got)
+	}
+	res, err := labels.Fire(e.Context(), "print", "p", nil, engine.WithKey("k"))
+	e.must(err)
+	e.wantResult(res, engine.Applied, "printed", 2)
+	e.wantResult(e.apply("go", "p", nil, engine.WithKey("k")), engine.Applied, "gone", 3)
+	res, err = labels.Fire(e.Context(), "print", "p", nil)
+	e.must(err)
+	e.wantResult(res, engine.AlreadyReached, "printed", 3)
+	e.remove("p")
+	e.wantResult(e.create(engine.Row{"id": "p", "weight": 3}), engine.Applied, "packed", 4)
+	// The label of the earlier parcel is no label of this one.
+	res, err = labels.Fire(e.Context(), "print", "p", nil)
+	e.must(err)
+	e.wantResult(res, engine.Applied, "printed", 5)
+}
