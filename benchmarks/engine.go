@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fsmgen/fsmgen/engine"
 	"github.com/jmoiron/sqlx"
+
+	"github.com/fsmgen/fsmgen/engine"
 )
 
 // prepare makes all works of a run.

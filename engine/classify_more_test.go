@@ -112,8 +112,10 @@ func TestClassifyIdentity(t *testing.T) {
 		{"a value is not NULL", pay("r-1"), field("paid", nil, nil), ErrMismatch, 0, nil},
 		{"an empty text is not NULL", pay(""), field("paid", nil, nil), ErrMismatch, 0, nil},
 		{"no answer for a state that is neither", pay("r-2"), field("cancelled", "r-1", cancelled), ErrNotAllowed, 0, nil},
-		{"an undone entry does not count: the row does", pay("r-2"), view{state: "paid", version: 9, fields: Row{"ref": "r-2"},
-			journal: then(reopened, entry("adjust", "pending", "paid"))}, AlreadyReached, 5, nil},
+		{"an undone entry does not count: the row does", pay("r-2"), view{
+			state: "paid", version: 9, fields: Row{"ref": "r-2"},
+			journal: then(reopened, entry("adjust", "pending", "paid")),
+		}, AlreadyReached, 5, nil},
 	})
 }
 

@@ -141,8 +141,10 @@ func (m *Machine) runCode(ctx context.Context, q *request) (Result, error) {
 
 // event describes the call to a hook.
 func (m *Machine) event(q *request, s *Snapshot) Event {
-	return Event{Transition: m.rules.def.Transitions[q.call.Transition].Name, Args: q.call.Args,
-		Entity: Entity{ID: s.Row.ID, State: m.rules.stateName(s.Row.State), Version: s.Row.Version, Values: s.Row.Values, def: m.rules.def}}
+	return Event{
+		Transition: m.rules.def.Transitions[q.call.Transition].Name, Args: q.call.Args,
+		Entity: Entity{ID: s.Row.ID, State: m.rules.stateName(s.Row.State), Version: s.Row.Version, Values: s.Row.Values, def: m.rules.def},
+	}
 }
 
 // guard asks the guard, through a looplab machine made for this call.
@@ -162,8 +164,10 @@ func (m *Machine) guard(ctx context.Context, q *request, s *Snapshot) error {
 	if err == nil {
 		return nil
 	}
-	e := Error{Machine: m.rules.def.Name, Transition: t.def.Name, ID: q.call.ID, Key: q.call.Key, State: event.Entity.State,
-		Version: event.Entity.Version, Allowed: m.rules.allowed[s.Row.State], Detail: "guard " + t.def.Guard, cause: err}
+	e := Error{
+		Machine: m.rules.def.Name, Transition: t.def.Name, ID: q.call.ID, Key: q.call.Key, State: event.Entity.State,
+		Version: event.Entity.Version, Allowed: m.rules.allowed[s.Row.State], Detail: "guard " + t.def.Guard, cause: err,
+	}
 	return newError(ErrRejected, e)
 }
 

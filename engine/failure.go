@@ -155,6 +155,8 @@ func (m *Machine) versionTaken(q *request, f *Fault) error {
 }
 
 func (m *Machine) callError(kind error, q *request, detail string, cause error) *Error {
-	return newError(kind, Error{Machine: m.rules.def.Name, Transition: m.rules.def.Transitions[q.call.Transition].Name,
-		ID: q.call.ID, Key: q.call.Key, Detail: detail, cause: cause})
+	return newError(kind, Error{
+		Machine: m.rules.def.Name, Transition: m.rules.def.Transitions[q.call.Transition].Name,
+		ID: q.call.ID, Key: q.call.Key, Detail: detail, cause: cause,
+	})
 }

@@ -93,8 +93,10 @@ func (r *Rules) unknownTransition(name, id string) error {
 	for i := range r.def.Transitions {
 		names[i] = r.def.Transitions[i].Name
 	}
-	return newError(ErrInvalidArgs, Error{Machine: r.def.Name, Transition: name, ID: id,
-		Detail: "the definition has no such transition; it has " + listOr(names, "none")})
+	return newError(ErrInvalidArgs, Error{
+		Machine: r.def.Name, Transition: name, ID: id,
+		Detail: "the definition has no such transition; it has " + listOr(names, "none"),
+	})
 }
 
 // settle applies the call's options: version, and for a journaled machine the record.

@@ -76,8 +76,10 @@ func (m *Machine) Get(ctx context.Context, id string) (Entity, error) {
 	case !found:
 		return Entity{}, newError(ErrNotFound, Error{Machine: m.rules.def.Name, ID: id, Detail: "nothing has this id in table " + m.rules.def.Table.Name})
 	case row.State < 0:
-		return Entity{}, newError(ErrUnknownState, Error{Machine: m.rules.def.Name, ID: id, Version: row.Version,
-			Detail: fmt.Sprintf("row %q has status %s, which is none of the machine's states", id, printRaw(row.Raw))})
+		return Entity{}, newError(ErrUnknownState, Error{
+			Machine: m.rules.def.Name, ID: id, Version: row.Version,
+			Detail: fmt.Sprintf("row %q has status %s, which is none of the machine's states", id, printRaw(row.Raw)),
+		})
 	}
 	return Entity{ID: row.ID, State: m.rules.stateName(row.State), Version: row.Version, Values: row.Values, def: m.rules.def}, nil
 }

@@ -45,8 +45,10 @@ func (s *Store) Classify(err error) engine.Class {
 // Waited is the fault of a call that has waited for the writer, or for a connection,
 // for as long as it may. It is not repeated: the wait was bounded on purpose.
 func Waited(err error) error {
-	return &engine.Fault{Class: engine.ClassUnsent, Err: err,
-		Hint: "another transaction holds the writer; a call made while a transaction is open must go through In(tx)"}
+	return &engine.Fault{
+		Class: engine.ClassUnsent, Err: err,
+		Hint: "another transaction holds the writer; a call made while a transaction is open must go through In(tx)",
+	}
 }
 
 // unsent is the fault of a context that ended while the call still waited for its turn.

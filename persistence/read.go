@@ -117,6 +117,11 @@ func (t *table) inspect(ctx context.Context, tx engine.Tx, q engine.Inquiry) (en
 			return engine.Snapshot{}, t.s.fault(err, t.def.Journal.Table)
 		}
 	}
+	if tx == nil && t.recent.text != "" && t.s.shared.alone(t.def.Table.Name) {
+		if s, whole, err := t.inspectRecent(ctx, v); whole || err != nil {
+			return s, err
+		}
+	}
 	var s engine.Snapshot
 	found := foundEntries{}
 	err := t.each(ctx, tx, st, v, func(rows *sql.Rows) error { return t.scanInspected(rows, &s, found) })
@@ -161,8 +166,10 @@ func (t *table) inspectLocked(ctx context.Context, tx engine.Tx, v *values) (s e
 		return s, err
 	}
 	if t.f.StaleSnapshots && (hadRow != s.Found || seen.Version != s.Row.Version) {
-		return s, &engine.Fault{Class: engine.ClassRetryable, Hint: "your snapshot is older than the row",
-			Err: fmt.Errorf("the transaction's snapshot shows version %d, the row is at version %d", seen.Version, s.Row.Version)}
+		return s, &engine.Fault{
+			Class: engine.ClassRetryable, Hint: "your snapshot is older than the row",
+			Err: fmt.Errorf("the transaction's snapshot shows version %d, the row is at version %d", seen.Version, s.Row.Version),
+		}
 	}
 	if !t.def.Journal.Enabled {
 		return s, nil

@@ -76,8 +76,10 @@ func (s *Store) Bind(ctx context.Context, rules *engine.Rules) (engine.Table, er
 	if err := s.shared.join(def.Table.Name, def.Name); err != nil {
 		return nil, err
 	}
-	t := &table{s: s, d: s.d, f: s.d.Features(), rules: rules, def: def, columns: columns,
-		plans: make([]atomic.Pointer[plan], len(def.Transitions)), ones: make([]oneShapes, len(def.Transitions)), compounds: make([]compoundShapes, len(def.Transitions))}
+	t := &table{
+		s: s, d: s.d, f: s.d.Features(), rules: rules, def: def, columns: columns,
+		plans: make([]atomic.Pointer[plan], len(def.Transitions)), ones: make([]oneShapes, len(def.Transitions)), compounds: make([]compoundShapes, len(def.Transitions)),
+	}
 	t.fields = t.fieldColumns(columns[len(columns)-len(def.Fields):])
 	t.read, t.readLocked, t.state = t.readText(false), t.readText(true), t.stateText()
 	t.exists, t.insert, t.takeLock = t.existsText(), t.insertText(), t.takeLockText()
@@ -85,6 +87,9 @@ func (s *Store) Bind(ctx context.Context, rules *engine.Rules) (engine.Table, er
 		t.record, t.lastVersion, t.keySeen, t.journal = t.journalInsert(), t.lastVersionText(), t.keySeenText(), t.journalText()
 		b := &builder{d: t.d}
 		t.entriesText(b, nil, nil)
+		if t.f.SlimUnions {
+			t.recent = t.recentText()
+		}
 		t.entries = b.statement()
 	}
 	t.inspectCreation = t.inspectText(nil, nil)

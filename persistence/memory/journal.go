@@ -11,8 +11,10 @@ import (
 
 // entryOf is the journal entry that records a call.
 func entryOf(r *engine.Record, version int64) entry {
-	return entry{topic: r.Topic, Entry: engine.Entry{Version: version, Key: r.Key, Actor: r.Actor,
-		Args: slices.Clone(r.Args), Meta: slices.Clone(r.Meta), Fingerprint: r.Fingerprint, Attempt: r.Attempt}}
+	return entry{topic: r.Topic, Entry: engine.Entry{
+		Version: version, Key: r.Key, Actor: r.Actor,
+		Args: slices.Clone(r.Args), Meta: slices.Clone(r.Meta), Fingerprint: r.Fingerprint, Attempt: r.Attempt,
+	}}
 }
 
 // record adds an entry to the machine's journal, whose keys and versions are unique.
@@ -26,8 +28,10 @@ func (t *table) record(l *layer, id string, e entry) error {
 	}
 	if slices.ContainsFunc(l.journal(k), func(old entry) bool { return old.Version == e.Version }) {
 		last := t.lastVersion(l, id)
-		return &engine.Fault{Class: engine.ClassVersionTaken, Err: fmt.Errorf("memory: the journal of %q holds version %d", id, e.Version),
-			Hint: fmt.Sprintf("the row is at version %d and its journal at %d: UPDATE it to version %d", e.Version-1, last, last)}
+		return &engine.Fault{
+			Class: engine.ClassVersionTaken, Err: fmt.Errorf("memory: the journal of %q holds version %d", id, e.Version),
+			Hint: fmt.Sprintf("the row is at version %d and its journal at %d: UPDATE it to version %d", e.Version-1, last, last),
+		}
 	}
 	t.s.seq++
 	e.Seq = t.s.seq

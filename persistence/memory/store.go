@@ -115,8 +115,10 @@ func (s *Store) acquire(ctx context.Context) error {
 	case <-ctx.Done():
 		return &engine.Fault{Class: engine.ClassUnsent, Err: context.Cause(ctx), Hint: "the context ended while waiting for the writer"}
 	case <-timer.C:
-		return &engine.Fault{Class: engine.ClassUnsent, Err: fmt.Errorf("waited %v for another transaction", s.wait),
-			Hint: "another transaction holds the writer; a call made while a transaction is open must go through In(tx)"}
+		return &engine.Fault{
+			Class: engine.ClassUnsent, Err: fmt.Errorf("waited %v for another transaction", s.wait),
+			Hint: "another transaction holds the writer; a call made while a transaction is open must go through In(tx)",
+		}
 	}
 }
 
