@@ -10,8 +10,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/fsmgen/fsmgen/definitions"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fsmgen/fsmgen/definitions"
 )
 
 var update = flag.Bool("update", false, "build, vet and run what is generated now, and if that succeeds make it the golden files")
@@ -145,6 +146,7 @@ type overlay struct {
 }
 
 func newOverlay(t *testing.T) *overlay {
+	t.Helper()
 	return &overlay{t: t, temp: t.TempDir(), Replace: map[string]string{}}
 }
 

@@ -10,8 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fsmgen/fsmgen/definitions"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fsmgen/fsmgen/definitions"
 )
 
 // hostileTexts are what an attacker, or a bad day, puts where text is allowed. Most

@@ -25,8 +25,10 @@ func TestCheckPackage(t *testing.T) {
 // net below must hold too.
 func TestCollisionsAreFindings(t *testing.T) {
 	machine := func(name string) *definitions.Machine {
-		return &definitions.Machine{Name: name, Source: "x.yaml", Initial: []string{"a"},
-			States: []definitions.State{{Name: "a", Value: "a"}}}
+		return &definitions.Machine{
+			Name: name, Source: "x.yaml", Initial: []string{"a"},
+			States: []definitions.State{{Name: "a", Value: "a"}},
+		}
 	}
 	transition := func(name string, args ...string) definitions.Transition {
 		t := definitions.Transition{Name: name}

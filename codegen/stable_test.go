@@ -13,8 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fsmgen/fsmgen/definitions"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fsmgen/fsmgen/definitions"
 )
 
 // permuted writes a definition with the keys of every mapping but the states, whose
@@ -29,6 +30,7 @@ func permuted(t *testing.T, canonical []byte, rng *rand.Rand) []byte {
 }
 
 func permute(t *testing.T, dec *json.Decoder, b *bytes.Buffer, rng *rand.Rand, key string) {
+	t.Helper()
 	token, err := dec.Token()
 	if err != nil {
 		t.Fatal(err)

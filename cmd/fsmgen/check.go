@@ -4,9 +4,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/fsmgen/fsmgen/codegen"
 	"github.com/fsmgen/fsmgen/definitions"
-	"github.com/spf13/cobra"
 )
 
 func newCheck() *cobra.Command {

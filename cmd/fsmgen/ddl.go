@@ -6,9 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/fsmgen/fsmgen/definitions"
 	"github.com/fsmgen/fsmgen/persistence/sqlite"
-	"github.com/spf13/cobra"
 )
 
 // dialects give the DDL of a machine. The text is each dialect's own.

@@ -3,8 +3,9 @@ package main
 import (
 	"strings"
 
-	"github.com/fsmgen/fsmgen/codegen"
 	"github.com/spf13/cobra"
+
+	"github.com/fsmgen/fsmgen/codegen"
 )
 
 func newDiagram() *cobra.Command {

@@ -6,8 +6,9 @@ import (
 	"io"
 	"path/filepath"
 
-	"github.com/fsmgen/fsmgen/codegen"
 	"github.com/spf13/cobra"
+
+	"github.com/fsmgen/fsmgen/codegen"
 )
 
 func newDiff() *cobra.Command {

@@ -5,8 +5,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/fsmgen/fsmgen/codegen"
 	"github.com/spf13/cobra"
+
+	"github.com/fsmgen/fsmgen/codegen"
 )
 
 func newGenerate() *cobra.Command {

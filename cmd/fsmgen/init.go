@@ -9,8 +9,9 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/fsmgen/fsmgen/definitions"
 	"github.com/spf13/cobra"
+
+	"github.com/fsmgen/fsmgen/definitions"
 )
 
 func newInit() *cobra.Command {

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/fsmgen/fsmgen/definitions"
 	"github.com/spf13/cobra"
+
+	"github.com/fsmgen/fsmgen/definitions"
 )
 
 // stdinName stands for standard input as FILE.

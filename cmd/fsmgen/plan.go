@@ -4,9 +4,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/fsmgen/fsmgen/codegen"
 	"github.com/fsmgen/fsmgen/definitions"
-	"github.com/spf13/cobra"
 )
 
 // target holds the flags that say where generated code goes.

@@ -6,8 +6,9 @@ import (
 	"io"
 	"strings"
 
-	"github.com/fsmgen/fsmgen/definitions"
 	"github.com/spf13/cobra"
+
+	"github.com/fsmgen/fsmgen/definitions"
 )
 
 // reporters are the forms in which findings can be written.
