@@ -135,7 +135,9 @@ func (h *hashed) value(name string, t expr.Type, v any, scratch []byte) []byte {
 
 func (h *hashed) sum() string {
 	sum := sha256.Sum256(h.buf)
-	return hex.EncodeToString(sum[:])
+	var text [2 * sha256.Size]byte
+	hex.Encode(text[:], sum[:])
+	return string(text[:])
 }
 
 // fingerprint identifies the request: transition and arguments, nothing else.

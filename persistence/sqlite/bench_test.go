@@ -135,6 +135,26 @@ func BenchmarkAnswers(b *testing.B) {
 	run("get", func() error { _, err := m.Get(ctx, "o"); return err })
 }
 
+// What a call allocates is pinned: more is a finding, less moves the pin.
+func TestAllocations(t *testing.T) { //nolint:paralleltest // it counts the process's allocations
+	store := open(t)
+	setSync(t, store, "OFF")
+	pins := map[string]float64{"floor": 7, "bare-version-named": 17, "bare": 28, "journaled": 50, "journaled-version-named": 44}
+	for _, v := range lampWays(t, store) {
+		n := 0
+		got := testing.AllocsPerRun(200, func() {
+			if err := v.step(n); err != nil {
+				t.Fatal(err)
+			}
+			n++
+		})
+		if got > pins[v.name] {
+			t.Errorf("%s: %v allocations per call, at most %v were", v.name, got, pins[v.name])
+		}
+		t.Logf("%s: %v allocations", v.name, got)
+	}
+}
+
 // TestRatios measures the figures that are promised, interleaved in one process.
 func TestRatios(t *testing.T) {
 	if !*ratios {
@@ -158,25 +178,25 @@ func TestRatios(t *testing.T) {
 	}
 }
 
-// interleave runs the variants in turn, each for a slice of time, and gives their
-// rates of every round as a share of the first variant's.
+// interleave runs the variants in turn, each for a slice of time and each round in
+// another order, and gives their rates of every round as a share of the first variant's.
 func interleave(tb testing.TB, ways []variant, rounds int, slice time.Duration) [][]float64 {
 	shares, steps := make([][]float64, len(ways)), make([]int, len(ways))
-	for range rounds {
-		base := 0.0
-		for i, v := range ways {
+	for round := range rounds {
+		rates := make([]float64, len(ways))
+		for turn := range ways {
+			i := (round + turn) % len(ways)
 			start, first := time.Now(), steps[i]
 			for time.Since(start) < slice {
-				if err := v.step(steps[i]); err != nil {
+				if err := ways[i].step(steps[i]); err != nil {
 					tb.Fatal(err)
 				}
 				steps[i]++
 			}
-			rate := float64(steps[i]-first) / time.Since(start).Seconds()
-			if i == 0 {
-				base = rate
-			}
-			shares[i] = append(shares[i], rate/base)
+			rates[i] = float64(steps[i]-first) / time.Since(start).Seconds()
+		}
+		for i := range ways {
+			shares[i] = append(shares[i], rates[i]/rates[0])
 		}
 	}
 	return shares
