@@ -66,6 +66,8 @@ type Features struct {
 	VersionByInsertID bool
 	// OneStatement: CAS and journal are one data-modifying CTE.
 	OneStatement bool
+	// SlimUnions: a union that holds long text is written to disk, however short it is.
+	SlimUnions bool
 	// SetInOrder: SET runs from left to right and reads what it has just written.
 	SetInOrder bool
 	// Compound: transaction, CAS, journal and COMMIT can be one prepared statement.

@@ -175,8 +175,23 @@ func (t *table) whereRow(b *builder) {
 	b.equal("r."+t.d.Quote(t.def.Table.ID.Name), t.def.Table.ID.Type == expr.String, func(v *values) any { return v.id })
 }
 
-// entriesText is the union of the entries an inspection needs.
+// entriesText is the entries an inspection needs. Where a union that holds long text
+// would go to disk, it is one of their numbers, to which they are joined.
 func (t *table) entriesText(b *builder, def *definitions.Transition, p *plan) {
+	if !t.f.SlimUnions {
+		t.entryUnion(b, def, p)
+		return
+	}
+	b.sql("SELECT n.kind")
+	for _, c := range entryColumns {
+		b.sql(", e.").name(c)
+	}
+	b.sql(" FROM (")
+	t.entryUnion(b, def, p)
+	b.sql(") AS n JOIN ").table(t.def.Journal.Table).sql(" AS e ON e.seq = n.last")
+}
+
+func (t *table) entryUnion(b *builder, def *definitions.Transition, p *plan) {
 	t.entryText(b, kindKey, func() {
 		b.sql(" AND ").name("key").sql(" = ").compared(func(v *values) any { return nullable(v.q.Key) })
 	})
@@ -239,12 +254,19 @@ func (t *table) entryText(b *builder, kind string, and func()) {
 }
 
 func (t *table) lastEntry(b *builder, kind string, machines func(*builder), and func()) {
-	b.sql("SELECT * FROM (SELECT '", kind, "' AS kind, ").names(entryColumns).sql(" FROM ").table(t.def.Journal.Table)
+	end := " AS e" + kind
+	if t.f.SlimUnions {
+		b.sql("SELECT '", kind, "' AS kind, (SELECT seq")
+		end = " AS last"
+	} else {
+		b.sql("SELECT * FROM (SELECT '", kind, "' AS kind, ").names(entryColumns)
+	}
+	b.sql(" FROM ").table(t.def.Journal.Table)
 	b.sql(" WHERE ")
 	machines(b)
 	b.sql(" AND entity_id = ").compared(func(v *values) any { return v.entity })
 	and()
-	b.sql(" ORDER BY version DESC LIMIT 1) AS e", kind)
+	b.sql(" ORDER BY version DESC LIMIT 1)", end)
 }
 
 // journalInsert records an edge.

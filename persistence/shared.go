@@ -42,6 +42,13 @@ func (s *shared) machine(table string, n int) string {
 	return names[min(n, len(names)-1)]
 }
 
+// alone reports whether only one machine stands over a table.
+func (s *shared) alone(table string) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.tables[table]) == 1
+}
+
 // siblings restricts journal rows to those of all machines over the table. Which they
 // are is asked at every call, since another may be bound later.
 func (t *table) siblings(b *builder) {

@@ -87,6 +87,9 @@ func (s *Store) Bind(ctx context.Context, rules *engine.Rules) (engine.Table, er
 		t.record, t.lastVersion, t.keySeen, t.journal = t.journalInsert(), t.lastVersionText(), t.keySeenText(), t.journalText()
 		b := &builder{d: t.d}
 		t.entriesText(b, nil, nil)
+		if t.f.SlimUnions {
+			t.recent = t.recentText()
+		}
 		t.entries = b.statement()
 	}
 	t.inspectCreation = t.inspectText(nil, nil)

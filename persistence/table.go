@@ -32,6 +32,7 @@ type table struct {
 	record, lastVersion, keySeen statement
 	journal                      statement
 	inspectCreation, entries     statement
+	recent                       statement // where unions are dear
 	twin                         statement // where unique keys are declared
 }
 

@@ -132,7 +132,11 @@ func bind(t testing.TB, cfg *driver.Config, store *persistence.Store, yaml strin
 // recorded makes a rig whose every statement is recorded.
 func recorded(t testing.TB, yaml string) (*rig, *recorder.Log) {
 	t.Helper()
-	cfg := database(t)
+	return recordedAt(t, database(t), yaml)
+}
+
+func recordedAt(t testing.TB, cfg *driver.Config, yaml string) (*rig, *recorder.Log) {
+	t.Helper()
 	full := cfg.Clone()
 	complete(full, options{wait: 5 * time.Second, lockWait: time.Second, statement: 4 * time.Second})
 	inner, err := driver.NewConnector(full)
