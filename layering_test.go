@@ -174,6 +174,29 @@ func TestLayersKeepModulesInOnePlace(t *testing.T) {
 	}
 }
 
+// testOnly are modules that prove things. Suites that tests call import "testing", and
+// may have them; nothing else, or they would be built into users' programs.
+var testOnly = []string{"github.com/google/go-cmp", "pgregory.net/rapid", "go.uber.org/goleak", "github.com/rogpeppe/go-internal", "github.com/anishathalye/porcupine"}
+
+func TestLayersKeepTestModulesOut(t *testing.T) {
+	t.Parallel()
+	for _, p := range list(t) {
+		if slices.Contains(p.Deps, "testing") {
+			if name := below(p.ImportPath); !strings.HasSuffix(name, "test") {
+				t.Errorf("%s reaches testing; only suites, whose names end in test, may", name)
+			}
+			continue
+		}
+		for _, dep := range p.Deps {
+			for _, mod := range testOnly {
+				if within(dep, mod) {
+					t.Errorf("%s reaches %s, which is for tests", below(p.ImportPath), dep)
+				}
+			}
+		}
+	}
+}
+
 // Generated packages are thin: whatever they import, users import.
 func TestLayersOfGeneratedCode(t *testing.T) {
 	t.Parallel()
