@@ -183,10 +183,16 @@ func (m *Machine) attemptCode(ctx context.Context, q *request, s *Snapshot) (res
 		queue = &afterQueue{}
 		ctx = context.WithValue(ctx, queueKey{}, queue)
 	}
-	mark := queue.mark()
+	mark, applied := queue.mark(), false
+	defer func() { // also where the effect panics, which whoever called it may survive
+		if !applied {
+			queue.reset(mark)
+		}
+	}()
 	m.attach(&call, q, s, queue)
 	change, err := m.table.Apply(ctx, m.tx, &call)
 	if err == nil && change.OK {
+		applied = true
 		res = m.applied(q, change)
 		if call.Effect == nil {
 			event := m.event(q, s)
@@ -195,7 +201,6 @@ func (m *Machine) attemptCode(ctx context.Context, q *request, s *Snapshot) (res
 		}
 		return m.finish(ctx, res, queue, own), true, nil
 	}
-	queue.reset(mark)
 	var effect *effectError
 	if errors.As(err, &effect) && !m.retryable(err) {
 		return Result{}, true, m.callError(nil, q, "effect "+m.rules.def.Transitions[q.call.Transition].Effect+" failed, nothing was applied", effect.err)
