@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"slices"
@@ -9,12 +10,13 @@ import (
 	"github.com/fsmgen/fsmgen/engine"
 )
 
-// recent is how many of a row's last entries a diagnosis reads in one go. Most rows
-// have fewer in all; then nothing else has to be asked.
+// recent is how many entries a row's journal may have to be read as a whole. Most rows
+// have fewer; then nothing else has to be asked.
 const recent = 16
 
-// recentText reads the row and the end of its journal in one statement, so that both
-// are of one moment. It asks for one entry more, which tells that there are more.
+// recentText reads the row and its journal in one statement, so that both are of one
+// moment. It asks for one entry more, which tells that there are too many. They come
+// in no order: to sort them the server would write a temporary table.
 func (t *table) recentText() statement {
 	b := &builder{d: t.d}
 	b.sql("SELECT ")
@@ -26,12 +28,12 @@ func (t *table) recentText() statement {
 	t.whereRow(b)
 	b.sql(" LEFT JOIN ").table(t.def.Journal.Table).sql(" AS j ON j.machine = ").compared(constant(t.def.Name))
 	b.sql(" AND j.entity_id = ").compared(func(v *values) any { return v.entity })
-	b.sql(" ORDER BY j.version DESC LIMIT ", strconv.Itoa(recent+1))
+	b.sql(" LIMIT ", strconv.Itoa(recent+1))
 	return b.statement()
 }
 
-// inspectRecent gives the snapshot where the row's whole journal is recent, and says
-// whether it is.
+// inspectRecent gives the snapshot where the row's journal is short, and says whether
+// it is.
 func (t *table) inspectRecent(ctx context.Context, v *values) (s engine.Snapshot, whole bool, err error) {
 	var entries []*engine.Entry
 	err = t.each(ctx, nil, &t.recent, v, func(rows *sql.Rows) error {
@@ -55,6 +57,7 @@ func (t *table) inspectRecent(ctx context.Context, v *values) (s engine.Snapshot
 	if err != nil || len(entries) > recent {
 		return s, false, err
 	}
+	slices.SortFunc(entries, func(a, b *engine.Entry) int { return cmp.Compare(b.Version, a.Version) })
 	found := foundEntries{}
 	for _, e := range entries {
 		t.sort(e, v.q, found)
