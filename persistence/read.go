@@ -33,6 +33,10 @@ func (t *table) each(ctx context.Context, tx engine.Tx, st *statement, v *values
 	defer cancel()
 	err := func() error {
 		rows, err := q.QueryContext(wait, st.text, st.args(v)...)
+		if err != nil && tx == nil && t.s.Classify(err) == classRetryable {
+			// once more: the table may have been altered under a prepared statement
+			rows, err = q.QueryContext(wait, st.text, st.args(v)...)
+		}
 		if err != nil {
 			return err
 		}

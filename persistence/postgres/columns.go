@@ -110,7 +110,7 @@ var holds = map[expr.Type][]string{
 	expr.Bool:    {"boolean"},
 	expr.Time:    {"timestamp with time zone"},
 	expr.Bytes:   {"bytea"},
-	expr.JSON:    {"json", "jsonb", "text"},
+	expr.JSON:    {"json", "jsonb"},
 	expr.Decimal: {"numeric"},
 }
 

@@ -145,7 +145,7 @@ func Open(ctx context.Context, dsn string, opts ...Option) (*persistence.Store, 
 }
 
 // settings are the session's, where the DSN does not name them. In the modes that
-// send values as text the two last ones keep times and floats readable.
+// send values as text times and floats must be readable, whatever it says.
 func (o *options) settings(config *pgx.ConnConfig) {
 	set := func(name, value string) {
 		if _, named := config.RuntimeParams[name]; !named && !strings.Contains(config.RuntimeParams["options"], name) {
@@ -159,8 +159,12 @@ func (o *options) settings(config *pgx.ConnConfig) {
 		set("lock_timeout", strconv.FormatInt(o.locks.Milliseconds(), 10))
 	}
 	if config.DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol || config.DefaultQueryExecMode == pgx.QueryExecModeExec {
-		set("DateStyle", "ISO")
-		set("extra_float_digits", "1")
+		for name := range config.RuntimeParams {
+			if strings.EqualFold(name, "DateStyle") {
+				delete(config.RuntimeParams, name)
+			}
+		}
+		config.RuntimeParams["DateStyle"], config.RuntimeParams["extra_float_digits"] = "ISO", "1"
 	}
 }
 

@@ -87,7 +87,7 @@ func TestVerify(t *testing.T) {
 		{"t", "date", "not made for time"},
 		{"y", "text", "not made for bytes"},
 		{"j", "jsonb", ""},
-		{"j", "text", ""},
+		{"j", "text", "not made for json"},
 		{"d", "numeric(10,2)", ""},
 		{"d", "numeric", ""},
 		{"d", "money", "does not keep every decimal"},

@@ -28,7 +28,7 @@ type Column struct {
 	Type   expr.Type
 	Limits expr.Limits
 	// SQLType is the column's own type where a value has to be cast to it and the type
-	// alone does not say which: json instead of jsonb on PostgreSQL.
+	// alone does not say which: jsonb instead of json on PostgreSQL.
 	SQLType string
 	// Bound has reads of the column bound as values of [Binding.Field] instead: for a row
 	// that was read and locked before.

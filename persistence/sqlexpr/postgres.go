@@ -20,7 +20,7 @@ const (
 
 var postgresTypes = map[expr.Type]string{
 	expr.String: "text", expr.Int: "bigint", expr.Float: "float8", expr.Bool: "boolean", expr.Time: "timestamptz",
-	expr.Bytes: "bytea", expr.JSON: "jsonb", expr.Decimal: "numeric", expr.Duration: "bigint",
+	expr.Bytes: "bytea", expr.JSON: "json", expr.Decimal: "numeric", expr.Duration: "bigint",
 }
 
 func (postgres) null(t expr.Type) string { return "CAST(NULL AS " + postgresTypes[t] + ")" }
@@ -56,9 +56,9 @@ func (p postgres) read(c Column) texts {
 	case expr.Decimal:
 		within := "ABS(" + c.Name + ") < 1000000000000 AND " + c.Name + " = ROUND(" + c.Name + ", 6)"
 		return texts{"CASE WHEN " + within + " THEN " + c.Name + " END", notFalse(within)}
-	case expr.JSON:
-		if c.SQLType == "json" {
-			return texts{value: "CAST(" + c.Name + " AS jsonb)"}
+	case expr.JSON: // as json it keeps its text
+		if c.SQLType == "jsonb" {
+			return texts{value: "CAST(" + c.Name + " AS json)"}
 		}
 	}
 	return texts{value: c.Name}
@@ -134,8 +134,8 @@ func (p postgres) assign(n *expr.Node, c Column) texts {
 			return texts{value: "(" + v + " + 0)"} // there is no -0
 		}
 	case expr.JSON:
-		if c.SQLType == "json" {
-			return texts{value: "CAST(" + v + " AS json)"}
+		if c.SQLType == "jsonb" {
+			return texts{value: "CAST(" + v + " AS jsonb)"}
 		}
 	}
 	return texts{value: v}
