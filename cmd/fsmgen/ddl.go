@@ -9,12 +9,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fsmgen/fsmgen/definitions"
+	"github.com/fsmgen/fsmgen/persistence/mysql"
+	"github.com/fsmgen/fsmgen/persistence/postgres"
 	"github.com/fsmgen/fsmgen/persistence/sqlite"
 )
 
 // dialects give the DDL of a machine. The text is each dialect's own.
 var dialects = map[string]func(...*definitions.Machine) string{
-	"sqlite": sqlite.DDL,
+	"mysql":    mysql.DDL,
+	"postgres": postgres.DDL,
+	"sqlite":   sqlite.DDL,
 }
 
 func newDDL() *cobra.Command {
