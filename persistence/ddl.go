@@ -90,7 +90,7 @@ func fieldDefault(d Dialect, def *definitions.Machine, c ColumnSpec) string {
 		return ""
 	}
 	switch v := bindValue(f.Default.Value).(type) {
-	case int64, float64:
+	case int64, float64, bool:
 		return fmt.Sprintf(" DEFAULT %v", v)
 	case string:
 		return " DEFAULT " + d.Literal(v)
