@@ -64,7 +64,7 @@ func TestClassifyCreation(t *testing.T) {
 		{"key seen, a default left out and written out differ", Row{"id": "s-1", "weight": 5, "note": "fragile", "carrier": "post"}, "k", Snapshot{ByKey: made}, ErrKeyReused, []string{`"k"`, `"weight":5`}},
 		{"key seen, other row", Row{"id": "s-1", "weight": 6}, "k", Snapshot{Found: true, Row: moved, ByKey: made}, ErrKeyReused, nil},
 		{"key seen, of a transition", first, "k2", Snapshot{Found: true, Row: moved, ByKey: transition}, ErrKeyReused, []string{"book"}},
-		{"no row, no key", first, "k", Snapshot{}, again, nil},
+		{"no row, no key", first, "k", Snapshot{}, errAgain, nil},
 
 		{"the same row", first, "", Snapshot{Found: true, Row: moved, Creation: made}, AlreadyReached, nil},
 		{"the same row, its default written out", Row{"id": "s-1", "weight": 5, "carrier": "post"}, "", Snapshot{Found: true, Row: moved, Creation: made}, AlreadyReached, nil},
@@ -92,7 +92,7 @@ func TestClassifyCreation(t *testing.T) {
 					t.Errorf("first is %v, want the creation", v.first)
 				}
 			case error:
-				if want == again { //nolint:errorlint // a marker
+				if want == errAgain { //nolint:errorlint // a marker
 					if !v.again {
 						t.Fatalf("outcome %v, error %v; want once more", v.outcome, v.err)
 					}

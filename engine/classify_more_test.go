@@ -47,7 +47,7 @@ func TestClassifyDeclaredKey(t *testing.T) {
 	checkAll(t, r, []judgement{
 		{"the same vote", vote("ann", 1), view{state: "closed", journal: closed}, Replayed, 2, nil},
 		{"the same voter, another vote", vote("ann", 5), view{state: "closed", journal: closed}, ErrMismatch, 0, []string{"=vote:3:ann", `"weight":1`, `"weight":5`}},
-		{"another voter while open", vote("cid", 1), view{state: "open", fields: votes(1), journal: voted}, again, 0, nil},
+		{"another voter while open", vote("cid", 1), view{state: "open", fields: votes(1), journal: voted}, errAgain, 0, nil},
 		{"another voter when closed", vote("cid", 1), view{state: "closed", fields: votes(2), journal: closed}, ErrNotAllowed, 0, []string{"only a seen key", "closed (version 3)"}},
 		{"another voter when closed, a version named", call{fire: "vote", args: Args{"by": "cid", "weight": 1}, version: 1}, view{state: "closed", journal: closed}, ErrConflict, 0, nil},
 		{"a required key not seen, in the target", call{fire: "close", key: "k"}, view{state: "closed", journal: closed}, ErrNotAllowed, 0, []string{"only a seen key"}},
@@ -74,11 +74,11 @@ transitions:
 	at := func(a, b int64) view { return view{state: "s", fields: Row{"a": a, "b": b}, version: 3} }
 	checkAll(t, r, []judgement{
 		{"no branch holds", call{fire: "split"}, at(5, 0), ErrRejected, 0, []string{"no branch holds", "a > 10", "a < 0", "5"}},
-		{"a branch holds", call{fire: "split"}, at(11, 0), again, 0, nil},
+		{"a branch holds", call{fire: "split"}, at(11, 0), errAgain, 0, nil},
 		{"division by zero", call{fire: "divide"}, at(5, 0), ErrRejected, 0, []string{"set b", "a / b"}},
-		{"division", call{fire: "divide"}, at(5, 1), again, 0, nil},
+		{"division", call{fire: "divide"}, at(5, 1), errAgain, 0, nil},
 		{"no move holds", call{fire: "several"}, at(3, 0), ErrRejected, 0, []string{"a == 1", "a == 2"}},
-		{"the second move holds", call{fire: "several"}, at(2, 0), again, 0, nil},
+		{"the second move holds", call{fire: "several"}, at(2, 0), errAgain, 0, nil},
 		{"a version comes before a rejection", call{fire: "split", version: 2}, at(5, 0), ErrConflict, 0, nil},
 	})
 }
@@ -178,7 +178,7 @@ func TestClassifyBare(t *testing.T) {
 		return view{state: state, version: version, fields: Row{"ref": ref, "amount": int64(10)}}
 	}
 	checkAll(t, r, []judgement{
-		{"source", at(0), row("pending", 1, ""), again, 0, nil},
+		{"source", at(0), row("pending", 1, ""), errAgain, 0, nil},
 		{"reached", at(0), row("paid", 2, "r"), AlreadyReached, 0, nil},
 		{"reached by another request", at(0), row("paid", 2, "s"), ErrMismatch, 0, nil},
 		{"passed by the graph", at(0), row("shipped", 3, "r"), AlreadyPassed, 0, nil},

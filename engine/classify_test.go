@@ -106,8 +106,8 @@ func (v view) snapshot(t *testing.T, r *Rules, q *request) *Snapshot {
 	return s
 }
 
-// again is the verdict that the call fits now.
-var again = errors.New("once more")
+// errAgain is the verdict that the call fits now.
+var errAgain = errors.New("once more")
 
 // judgement is one row of a table: the verdict on a call in view of a row.
 type judgement struct {
@@ -137,7 +137,7 @@ func (j judgement) check(t *testing.T, r *Rules) {
 			t.Errorf("first is the entry of version %d, want %d", first, j.first)
 		}
 	case error:
-		if want == again { //nolint:errorlint // a marker
+		if want == errAgain { //nolint:errorlint // a marker
 			if !v.again || v.err != nil {
 				t.Fatalf("outcome %v, error %v; want once more", v.outcome, v.err)
 			}
@@ -204,11 +204,11 @@ func TestClassify(t *testing.T) {
 		{"empty state", pay, view{state: "? "}, ErrUnknownState, 0, []string{`" "`}},
 		{"unknown state comes before a version", call{fire: "pay", args: pay.args, version: 9}, view{state: "?x"}, ErrUnknownState, 0, nil},
 
-		{"source, all fits", pay, view{state: "pending", fields: Row{"amount": int64(10)}, journal: created}, again, 0, nil},
+		{"source, all fits", pay, view{state: "pending", fields: Row{"amount": int64(10)}, journal: created}, errAgain, 0, nil},
 		{"source, condition false", pay, view{state: "pending", fields: Row{"amount": int64(7)}, journal: created}, ErrRejected, 0, []string{"amount == args.amount", "7", "10"}},
 		{"source, other version", call{fire: "ship", version: 1}, view{state: "paid", journal: paid}, ErrConflict, 0, []string{"version 1", "version 2", "paid"}},
 		{"source, version of the future", call{fire: "ship", version: 3}, view{state: "paid", journal: paid}, ErrConflict, 0, nil},
-		{"source, that version", call{fire: "ship", version: 2}, view{state: "paid", journal: paid}, again, 0, nil},
+		{"source, that version", call{fire: "ship", version: 2}, view{state: "paid", journal: paid}, errAgain, 0, nil},
 		{"source, other version before a false condition", call{fire: "pay", args: pay.args, version: 5}, view{state: "pending", journal: created}, ErrConflict, 0, nil},
 
 		{"target", pay, view{state: "paid", journal: paid}, AlreadyReached, 2, nil},

@@ -52,10 +52,11 @@ func textID(v any) (string, error) {
 		return fmt.Sprint(n), nil
 	}
 	s, err := expr.Coerce(expr.String, -1, v)
-	if err != nil || s == nil {
+	text, ok := s.(string)
+	if err != nil || !ok {
 		return "", fmt.Errorf("id: want a string or an integer, got %T", v)
 	}
-	return s.(string), nil
+	return text, nil
 }
 
 // CreateValues is Create for generated code: fields are in the order of the
@@ -288,6 +289,7 @@ func (m *Machine) createFailed(ctx context.Context, q *creation, err error) (rep
 		return false, m.createError(nil, q, "the journal already holds the version this row would start with; "+f.Hint, f)
 	case ClassConstraint:
 		return false, m.createError(nil, q, "a constraint of the table refused the row; nothing was created", f)
+	case ClassFatal:
 	}
 	if q.unknown != nil { // an earlier write may have been applied all the same
 		return false, m.createError(ErrUnknownOutcome, q, unknownHint, errors.Join(q.unknown, f))
@@ -300,7 +302,7 @@ func (m *Machine) createInspectError(ctx context.Context, q *creation, err error
 	if q.unknown != nil {
 		return m.createError(ErrUnknownOutcome, q, unknownHint, errors.Join(q.unknown, err, ctx.Err()))
 	}
-	kind, detail := unread(err, "the row was not created, and reading the reason failed")
+	detail, kind := unread(err, "the row was not created, and reading the reason failed")
 	return m.createError(kind, q, detail, errors.Join(err, ctx.Err()))
 }
 

@@ -48,6 +48,7 @@ func (m *Machine) failed(ctx context.Context, q *request, err error) (done bool,
 		return true, m.versionTaken(q, f)
 	case ClassConstraint:
 		return true, m.callError(nil, q, "a constraint of the table refused the change; nothing was applied", f)
+	case ClassFatal:
 	}
 	if q.unknown != nil { // an earlier write may have been applied all the same
 		return true, m.unknownOutcome(q, f)
@@ -131,13 +132,13 @@ func (m *Machine) inspectError(ctx context.Context, q *request, err error) error
 	if q.unknown != nil {
 		return m.unknownOutcome(q, errors.Join(err, ctx.Err()))
 	}
-	kind, detail := unread(err, "the change was not applied, and reading the reason failed")
+	detail, kind := unread(err, "the change was not applied, and reading the reason failed")
 	return m.callError(kind, q, detail, errors.Join(err, ctx.Err()))
 }
 
 // unread says what an error means that kept a miss from being diagnosed: nothing
 // was applied, so the call can be repeated unless the error is fatal.
-func unread(err error, detail string) (kind error, _ string) {
+func unread(err error, detail string) (_ string, kind error) {
 	var f *Fault
 	if errors.As(err, &f) {
 		if f.Class != ClassFatal {
@@ -147,7 +148,7 @@ func unread(err error, detail string) (kind error, _ string) {
 			detail = f.Hint
 		}
 	}
-	return kind, detail
+	return detail, kind
 }
 
 func (m *Machine) versionTaken(q *request, f *Fault) error {

@@ -23,7 +23,6 @@ type fakeStore struct {
 	sent      []string
 	calls     []Call
 	inquiries []Inquiry
-	marks     int
 	classes   map[error]Class
 	onApply   func()
 }

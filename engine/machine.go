@@ -203,6 +203,6 @@ func (m *Machine) readError(ctx context.Context, id string, err error) error {
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return ctxErr
 	}
-	kind, detail := unread(err, "reading failed")
+	detail, kind := unread(err, "reading failed")
 	return newError(kind, Error{Machine: m.rules.def.Name, ID: id, cause: err, Detail: detail})
 }

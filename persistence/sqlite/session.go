@@ -211,8 +211,12 @@ func (s *session) Query(text string, args []any, dest []any) (found bool, err er
 	case err != nil:
 		return false, err
 	}
-	for i, v := range row {
-		*dest[i].(*any) = v
+	for i, d := range dest {
+		to, ok := d.(*any)
+		if !ok {
+			return false, fmt.Errorf("sqlite: a value is to be read into a %T, want *any", d)
+		}
+		*to = row[i]
 	}
 	return true, nil
 }
