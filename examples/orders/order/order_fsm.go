@@ -280,11 +280,14 @@ type Order struct {
 	PaymentRef *string
 }
 
-func (o *Order) read(values []any) {
-	o.Amount, _ = values[0].(int64)
-	o.Currency, _ = values[1].(string)
-	o.PaidAt = fsmPointer[time.Time](values[2])
-	o.PaymentRef = fsmPointer[string](values[3])
+// fsmRow gives a row of the engine its types.
+func fsmRow(e engine.Entity) Order {
+	o := Order{ID: e.ID, Status: State(e.State), Version: e.Version}
+	o.Amount, _ = e.Values[0].(int64)
+	o.Currency, _ = e.Values[1].(string)
+	o.PaidAt = fsmPointer[time.Time](e.Values[2])
+	o.PaymentRef = fsmPointer[string](e.Values[3])
+	return o
 }
 
 func (o *Order) values() []any {
@@ -385,7 +388,7 @@ func (m *Machine) In(tx engine.Tx) *Machine { return &Machine{m.fsm.In(tx)} }
 // A row that is already there with the same values is AlreadyReached. Errors:
 // [engine.ErrMismatch] where it has others; and those of every call, see [Machine].
 func (m *Machine) Create(ctx context.Context, n NewOrder, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.CreateValues(ctx, n.ID, "", n.values(), opts...))
+	return fsmCall(m.fsm.CreateValues(ctx, n.ID, "", n.values(), opts...))
 }
 
 // Get reads the row called id.
@@ -394,9 +397,7 @@ func (m *Machine) Get(ctx context.Context, id string) (Order, error) {
 	if err != nil {
 		return Order{}, err
 	}
-	o := Order{ID: e.ID, Status: State(e.State), Version: e.Version}
-	o.read(e.Values)
-	return o, nil
+	return fsmRow(e), nil
 }
 
 // Journal returns what was applied to the row called id, in version order.
@@ -409,14 +410,19 @@ func (m *Machine) Can(ctx context.Context, id string, t Transition, args engine.
 	return m.fsm.Can(ctx, id, string(t), args)
 }
 
-func (m *Machine) result(r engine.Result, err error) (Result, error) {
+// fsmCall gives the answer of the engine its types.
+func fsmCall(r engine.Result, err error) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	return fsmResult(r), nil
+}
+
+func fsmResult(r engine.Result) Result {
 	return Result{
 		ID: r.ID, From: State(r.From), To: State(r.To), State: State(r.State), Version: r.Version,
 		Outcome: r.Outcome, Key: r.Key, First: r.First,
-	}, nil
+	}
 }
 
 // Pay fires "pay": pending → paid, if amount == args.amount.
@@ -428,7 +434,7 @@ func (m *Machine) result(r engine.Result, err error) (Result, error) {
 // [engine.ErrMismatch] where it was done with another payment_ref; and those of every call,
 // see [Machine].
 func (m *Machine) Pay(ctx context.Context, id string, args PayArgs, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "pay", id, args.values(), opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "pay", id, args.values(), opts...))
 }
 
 // CanPay returns nil, or the error that firing pay would give if the row were o.
@@ -444,7 +450,7 @@ func CanPay(o Order, args PayArgs) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Cancel(ctx context.Context, id string, args CancelArgs, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "cancel", id, args.values(), opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "cancel", id, args.values(), opts...))
 }
 
 // CanCancel returns nil, or the error that firing cancel would give if the row were o.
@@ -463,7 +469,7 @@ func CanCancel(o Order, args CancelArgs) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Expire(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "expire", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "expire", id, nil, opts...))
 }
 
 // CanExpire returns nil, or the error that firing expire would give if the row were o.
@@ -482,7 +488,7 @@ func CanExpire(o Order) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Ship(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "ship", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "ship", id, nil, opts...))
 }
 
 // CanShip returns nil, or the error that firing ship would give if the row were o.
@@ -501,7 +507,7 @@ func CanShip(o Order) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat;
 // [engine.ErrInvalidArgs] without [engine.WithKey]; and those of every call, see [Machine].
 func (m *Machine) Refund(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "refund", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "refund", id, nil, opts...))
 }
 
 // CanRefund returns nil, or the error that firing refund would give if the row were o.
@@ -520,7 +526,7 @@ func CanRefund(o Order) error {
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].
 func (m *Machine) Complete(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
-	return m.result(m.fsm.FireValues(ctx, "complete", id, nil, opts...))
+	return fsmCall(m.fsm.FireValues(ctx, "complete", id, nil, opts...))
 }
 
 // CanComplete returns nil, or the error that firing complete would give if the row were o.
@@ -530,6 +536,240 @@ func CanComplete(o Order) error {
 		return nil
 	}
 	return fsmRules().Can("complete", o.ID, string(o.Status), o.Version, o.values(), nil)
+}
+
+// Handle is a row in a state, at a version: one type per state, with only the
+// transitions that leave it. Its calls apply to this version alone: lost to another
+// transition they are [engine.ErrConflict], lost to the same one AlreadyReached. A
+// handle never changes; a call that succeeds returns the next one.
+//
+// To see which one it is, switch on its type, Order and the state: [OrderPending], ….
+//
+//sumtype:decl
+type Handle interface {
+	// Get returns the row at the version of the handle. Load has read it; behind a
+	// transition it is read now, and [engine.ErrConflict] says that it has moved on.
+	Get(ctx context.Context) (Order, error)
+	// Load returns the handle of the state that the row is in now.
+	Load(ctx context.Context) (Handle, error)
+	// Result returns the result that led to the handle. That of Machine.Load has
+	// nothing but ID, State and Version.
+	Result() Result
+
+	sealed()
+}
+
+// Load reads the row called id and returns the handle of its state.
+func (m *Machine) Load(ctx context.Context, id string) (Handle, error) {
+	o, err := m.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	h := fsmHandle{m: m, row: o, read: true, res: Result{ID: o.ID, State: o.Status, Version: o.Version}}
+	return h.in(o.Status), nil
+}
+
+// fsmHandle is what all handles are made of.
+type fsmHandle struct {
+	m    *Machine
+	row  Order
+	read bool // all of row is known, not only ID, Status and Version
+	res  Result
+}
+
+func (fsmHandle) sealed() {}
+
+// fsmAt adds the version of a handle to the options of a call, and wins over one
+// that is among them.
+func fsmAt(version int64, opts []engine.CallOption) []engine.CallOption {
+	if len(opts) == 0 { // by itself, so that it stays on the stack
+		return []engine.CallOption{engine.WithVersion(version)}
+	}
+	return append(opts[:len(opts):len(opts)], engine.WithVersion(version))
+}
+
+// Result returns the result that led to the handle.
+func (h fsmHandle) Result() Result { return h.res }
+
+// Load returns the handle of the state that the row is in now.
+func (h fsmHandle) Load(ctx context.Context) (Handle, error) { return h.m.Load(ctx, h.row.ID) }
+
+// Get returns the row at the version of the handle.
+func (h fsmHandle) Get(ctx context.Context) (Order, error) {
+	if h.read {
+		return h.row, nil
+	}
+	o, err := h.m.Get(ctx, h.row.ID)
+	if err == nil && o.Version != h.row.Version {
+		return Order{}, fmt.Errorf("order: row %v: %w: the handle is of version %d, the row is %s at version %d", o.ID, engine.ErrConflict, h.row.Version, o.Status, o.Version)
+	}
+	return o, err
+}
+
+// in gives the handle the type of its state.
+func (h fsmHandle) in(s State) Handle {
+	switch s {
+	case StatePending:
+		return OrderPending{h}
+	case StatePaid:
+		return OrderPaid{h}
+	case StateShipped:
+		return OrderShipped{h}
+	case StateCompleted:
+		return OrderCompleted{h}
+	case StateCancelled:
+		return OrderCancelled{h}
+	case StateExpired:
+		return OrderExpired{h}
+	case StateRefunded:
+		return OrderRefunded{h}
+	}
+	return nil // [Machine.Get] has refused every other
+}
+
+// to is the handle behind a transition that can only lead to s.
+func (h fsmHandle) to(s State, r Result, err error) (fsmHandle, error) {
+	if err != nil {
+		return fsmHandle{}, err
+	}
+	version, ok := h.reached(s, r)
+	if !ok {
+		return fsmHandle{}, fmt.Errorf("order: row %v: %w: an earlier request led elsewhere than to %s, the row is %s at version %d", r.ID, engine.ErrConflict, s, r.State, r.Version)
+	}
+	return fsmHandle{m: h.m, row: Order{ID: r.ID, Status: s, Version: version}, res: r}, nil
+}
+
+// reached is the version at which the row was in s; false: at none that r knows of.
+// Behind a duplicate the row may have left s again.
+func (h fsmHandle) reached(s State, r Result) (int64, bool) {
+	switch {
+	case r.State == s:
+		return r.Version, true
+	case r.Outcome == engine.Replayed && r.First != nil: // the key may be of any version
+		to, err := ParseState(r.First.To)
+		return r.First.Version, err == nil && to == s
+	}
+	// The engine has found this transition right behind the version of the handle.
+	return h.row.Version + 1, r.Version > h.row.Version+1
+}
+
+// OrderPending is a row in state pending.
+type OrderPending struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h OrderPending) In(tx engine.Tx) OrderPending {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Pay is [Machine.Pay] at the version of the handle: pending → paid.
+func (h OrderPending) Pay(ctx context.Context, args PayArgs, opts ...engine.CallOption) (OrderPaid, error) {
+	r, err := h.m.Pay(ctx, h.row.ID, args, fsmAt(h.row.Version, opts)...)
+	next, err := h.to(StatePaid, r, err)
+	return OrderPaid{next}, err
+}
+
+// Cancel is [Machine.Cancel] at the version of the handle: pending → cancelled.
+func (h OrderPending) Cancel(ctx context.Context, args CancelArgs, opts ...engine.CallOption) (OrderCancelled, error) {
+	r, err := h.m.Cancel(ctx, h.row.ID, args, fsmAt(h.row.Version, opts)...)
+	next, err := h.to(StateCancelled, r, err)
+	return OrderCancelled{next}, err
+}
+
+// Expire is [Machine.Expire] at the version of the handle: pending → expired.
+func (h OrderPending) Expire(ctx context.Context, opts ...engine.CallOption) (OrderExpired, error) {
+	r, err := h.m.Expire(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
+	next, err := h.to(StateExpired, r, err)
+	return OrderExpired{next}, err
+}
+
+// OrderPaid is a row in state paid.
+type OrderPaid struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h OrderPaid) In(tx engine.Tx) OrderPaid {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Cancel is [Machine.Cancel] at the version of the handle: paid → cancelled.
+func (h OrderPaid) Cancel(ctx context.Context, args CancelArgs, opts ...engine.CallOption) (OrderCancelled, error) {
+	r, err := h.m.Cancel(ctx, h.row.ID, args, fsmAt(h.row.Version, opts)...)
+	next, err := h.to(StateCancelled, r, err)
+	return OrderCancelled{next}, err
+}
+
+// Ship is [Machine.Ship] at the version of the handle: paid → shipped.
+func (h OrderPaid) Ship(ctx context.Context, opts ...engine.CallOption) (OrderShipped, error) {
+	r, err := h.m.Ship(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
+	next, err := h.to(StateShipped, r, err)
+	return OrderShipped{next}, err
+}
+
+// Refund is [Machine.Refund] at the version of the handle: paid → refunded.
+func (h OrderPaid) Refund(ctx context.Context, opts ...engine.CallOption) (OrderRefunded, error) {
+	r, err := h.m.Refund(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
+	next, err := h.to(StateRefunded, r, err)
+	return OrderRefunded{next}, err
+}
+
+// OrderShipped is a row in state shipped.
+type OrderShipped struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h OrderShipped) In(tx engine.Tx) OrderShipped {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// Refund is [Machine.Refund] at the version of the handle: shipped → refunded.
+func (h OrderShipped) Refund(ctx context.Context, opts ...engine.CallOption) (OrderRefunded, error) {
+	r, err := h.m.Refund(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
+	next, err := h.to(StateRefunded, r, err)
+	return OrderRefunded{next}, err
+}
+
+// Complete is [Machine.Complete] at the version of the handle: shipped → completed.
+func (h OrderShipped) Complete(ctx context.Context, opts ...engine.CallOption) (OrderCompleted, error) {
+	r, err := h.m.Complete(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
+	next, err := h.to(StateCompleted, r, err)
+	return OrderCompleted{next}, err
+}
+
+// OrderCompleted is a row in state completed.
+type OrderCompleted struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h OrderCompleted) In(tx engine.Tx) OrderCompleted {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// OrderCancelled is a row in state cancelled.
+type OrderCancelled struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h OrderCancelled) In(tx engine.Tx) OrderCancelled {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// OrderExpired is a row in state expired.
+type OrderExpired struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h OrderExpired) In(tx engine.Tx) OrderExpired {
+	h.m = h.m.In(tx)
+	return h
+}
+
+// OrderRefunded is a row in state refunded.
+type OrderRefunded struct{ fsmHandle }
+
+// In returns the handle bound to a transaction of yours.
+func (h OrderRefunded) In(tx engine.Tx) OrderRefunded {
+	h.m = h.m.In(tx)
+	return h
 }
 
 // fsmOrNil is what p points to, or nil.
@@ -580,6 +820,10 @@ func Definition() *definitions.Machine {
 	}
 	return def
 }
+
+// FSM returns the definition as an in-memory machine of looplab/fsm, standing in s,
+// for code that speaks it. It knows nothing of rows.
+func FSM(s State) (*engine.FSM, error) { return engine.NewFSM(Definition(), string(s)) }
 
 // fsmCanonical is the definition in canonical form.
 const fsmCanonical = `{
