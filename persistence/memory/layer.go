@@ -129,3 +129,12 @@ func statusOf(def *definitions.Machine, r row) any {
 	s, _ := def.State(def.Initial[0])
 	return s.Value
 }
+
+// valueOf is a field of a row; where another machine made the row, the column's default.
+func valueOf(f *definitions.Field, r row) any {
+	v, ok := r[f.Column]
+	if !ok && !f.Nullable && f.Default != nil {
+		return f.Default.Value
+	}
+	return v
+}

@@ -141,7 +141,10 @@ func (t *table) sameKey(key []string, values []any, r row) bool {
 	for i := range t.def.Fields {
 		f := &t.def.Fields[i]
 		for _, name := range key {
-			if name == f.Name && (values[i] == nil || r[f.Column] == nil || !expr.Equal(f.Type, values[i], r[f.Column])) {
+			if name != f.Name {
+				continue
+			}
+			if was := valueOf(f, r); values[i] == nil || was == nil || !expr.Equal(f.Type, values[i], was) {
 				return false
 			}
 		}
@@ -202,7 +205,7 @@ func (t *table) state(id string, r row) (engine.RowState, error) {
 		out.State = i
 	}
 	for i := range t.def.Fields {
-		out.Values[i] = own(r[t.def.Fields[i].Column])
+		out.Values[i] = own(valueOf(&t.def.Fields[i], r))
 	}
 	return out, nil
 }
