@@ -85,7 +85,9 @@ func kinds() []kind {
 func databases() []kind { return kinds()[1:] }
 
 func openMemory(testing.TB) place {
-	return place{open: func(testing.TB, ...*definitions.Machine) backend { return &memoryBackend{memory.New(memory.WithWait(patience))} }}
+	return place{open: func(testing.TB, ...*definitions.Machine) backend {
+		return &memoryBackend{memory.New(memory.WithWait(patience))}
+	}}
 }
 
 func openSQLite(t testing.TB) place {
