@@ -74,7 +74,7 @@ func (t *table) Apply(ctx context.Context, tx engine.Tx, call *engine.Call) (eng
 		})
 	}
 	err := run()
-	if (compound || plain) && t.held(err) {
+	if (compound || plain) && ctx.Done() != nil && t.held(err) {
 		plain, compound = false, false
 		err = run()
 	}

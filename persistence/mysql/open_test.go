@@ -1,0 +1,246 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"testing"
+	"time"
+
+	driver "github.com/go-sql-driver/mysql"
+	"github.com/jmoiron/sqlx"
+
+	"github.com/fsmgen/fsmgen/engine"
+)
+
+func TestParseVersion(t *testing.T) {
+	for text, want := range map[string]server{
+		"10.11.19-MariaDB-0+deb12u1": {maria: true, version: [3]int{10, 11, 19}},
+		"5.5.5-10.6.2-MariaDB-log":   {maria: true, version: [3]int{10, 6, 2}},
+		"11.8.3-MariaDB":             {maria: true, version: [3]int{11, 8, 3}},
+		"8.0.36":                     {version: [3]int{8, 0, 36}},
+		"8.4.0-commercial":           {version: [3]int{8, 4, 0}},
+	} {
+		if got, err := parseVersion(text); err != nil || got != want {
+			t.Errorf("%s: %+v, %v; want %+v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"5.7.44", "8.0.16", "10.2.1-MariaDB", "", "x.y"} {
+		if _, err := parseVersion(text); err == nil {
+			t.Errorf("%q was taken", text)
+		}
+	}
+}
+
+// TestNewVerifiesSession: a session in which values would change is refused with what
+// to write into the DSN.
+func TestNewVerifiesSession(t *testing.T) {
+	cfg := database(t)
+	cfg.ParseTime, cfg.Loc = true, time.UTC
+	east, err := time.LoadLocation("Asia/Shanghai")
+	check(t, err)
+	for name, c := range map[string]struct {
+		bend func(*driver.Config)
+		says string
+	}{
+		"fine":          {func(*driver.Config) {}, ""},
+		"interpolated":  {func(c *driver.Config) { c.InterpolateParams = true }, ""},
+		"found rows":    {func(c *driver.Config) { c.ClientFoundRows = true }, ""},
+		"times as text": {func(c *driver.Config) { c.ParseTime = false }, "parseTime=true"},
+		"local times":   {func(c *driver.Config) { c.Loc = east }, "loc=UTC"},
+		"empty is NULL": {func(c *driver.Config) {
+			c.Params = map[string]string{"sql_mode": "'STRICT_TRANS_TABLES,EMPTY_STRING_IS_NULL'"}
+		}, "EMPTY_STRING_IS_NULL"},
+		"Oracle":     {func(c *driver.Config) { c.Params = map[string]string{"sql_mode": "'ORACLE,STRICT_TRANS_TABLES'"} }, "ORACLE"},
+		"not strict": {func(c *driver.Config) { c.Params = map[string]string{"sql_mode": "''"} }, "not strict"},
+		"ANSI, no escape": {func(c *driver.Config) {
+			c.Params = map[string]string{"sql_mode": "'ANSI,NO_BACKSLASH_ESCAPES,STRICT_ALL_TABLES'"}
+		}, ""},
+		"latin1": {func(c *driver.Config) { check(t, c.Apply(driver.Charset("latin1", ""))) }, "charset=utf8mb4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			own := cfg.Clone()
+			c.bend(own)
+			db, err := pool(own)
+			check(t, err)
+			t.Cleanup(func() { check(t, db.Close()) })
+			store, err := New(db)
+			if c.says == "" {
+				check(t, err)
+				check(t, store.Close())
+				check(t, db.PingContext(t.Context())) // it stays open
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%v does not say %q", err, c.says)
+			}
+		})
+	}
+	if _, err := New(nil); err == nil {
+		t.Error("New(nil) was taken")
+	}
+}
+
+func TestOpenFails(t *testing.T) {
+	serverConfig(t)
+	for dsn, says := range map[string]string{
+		"nonsense":                            "want user:password@tcp(host:3306)/database",
+		"root@tcp(127.0.0.1:3306)/":           "names no database",
+		"root@tcp(127.0.0.1:1)/test":          "127.0.0.1:1",
+		"nobody:wrong@tcp(127.0.0.1:3306)/no": "denied",
+	} {
+		if _, err := Open(t.Context(), dsn); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v does not say %q", dsn, err, says)
+		}
+	}
+	for name, opt := range map[string]Option{"nil": nil, "wait": WithWait(0), "lock": WithLockWait(-1), "statement": WithStatementTimeout(0), "conns": WithConns(0)} {
+		if _, err := Open(t.Context(), "root@tcp(127.0.0.1:3306)/test", opt); err == nil {
+			t.Errorf("option %s was taken", name)
+		}
+	}
+}
+
+// TestOpenSession: what Open says of a session reaches the server, and what the DSN
+// says is left as it is.
+func TestOpenSession(t *testing.T) {
+	cfg := database(t)
+	read := func(store interface{ DB() *sqlx.DB }) (lock, zone string, statement float64) {
+		row := store.DB().QueryRowContext(t.Context(), "SELECT @@innodb_lock_wait_timeout, @@time_zone, @@max_statement_time")
+		check(t, row.Scan(&lock, &zone, &statement))
+		return lock, zone, statement
+	}
+	store, err := Open(t.Context(), cfg.FormatDSN(), WithLockWait(2500*time.Millisecond), WithStatementTimeout(3500*time.Millisecond))
+	check(t, err)
+	if lock, zone, statement := read(store); lock != "3" || zone != "+00:00" || statement != 3.5 {
+		t.Errorf("lock wait %s, zone %s, statement %v", lock, zone, statement)
+	}
+	check(t, store.Close())
+	store, err = Open(t.Context(), with(cfg, map[string]string{"innodb_lock_wait_timeout": "7", "max_statement_time": "9"}).FormatDSN())
+	check(t, err)
+	if lock, _, statement := read(store); lock != "7" || statement != 9 {
+		t.Errorf("lock wait %s, statement %v", lock, statement)
+	}
+	check(t, store.Close())
+}
+
+// TestLiteral: DDL reads the same whatever the server's mode and the client's
+// character set.
+func TestLiteral(t *testing.T) {
+	cfg := database(t)
+	values := []string{"plain", "it's", `back\slash`, `\`, `\'`, "ünïcödé", "订单🛒", `"`, "`", "%_", "a ' \\ 字"}
+	for _, mode := range []string{"''", "'NO_BACKSLASH_ESCAPES'", "'ANSI'", "'ORACLE'"} {
+		for _, charset := range []string{"utf8mb4", "latin1"} {
+			own := with(cfg, map[string]string{"sql_mode": mode})
+			check(t, own.Apply(driver.Charset(charset, "")))
+			db, err := pool(own)
+			check(t, err)
+			for _, v := range values {
+				var hex string
+				check(t, db.GetContext(t.Context(), &hex, "SELECT HEX(CONVERT("+dialect{}.Literal(v)+" USING utf8mb4))"))
+				if !strings.EqualFold(hex, strings.ToUpper(hexOf(v))) {
+					t.Errorf("mode %s, %s: %q is read as %s", mode, charset, v, hex)
+				}
+			}
+			check(t, db.Close())
+		}
+	}
+}
+
+func hexOf(s string) string {
+	const digits = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := range len(s) {
+		b.WriteByte(digits[s[i]>>4])
+		b.WriteByte(digits[s[i]&15])
+	}
+	return b.String()
+}
+
+// TestDDL: the text of the command runs as it stands, also where the server's default
+// is another character set, and Machine takes what it makes.
+func TestDDL(t *testing.T) {
+	cfg := database(t)
+	cfg.MultiStatements = true
+	db, err := pool(cfg)
+	check(t, err)
+	defer db.Close() //nolint:errcheck // the store has its own
+	def := parse(t, `
+machine: parcel
+table: {name: parcels}
+fields: {note: {type: string, default: "it's"}, doc: {type: json, nullable: true}, price: {type: decimal, nullable: true}}
+initial: 新
+states:
+  新: {value: "n\\ew"}
+  old: {value: "o'ld", aliases: ["O\\"], final: true}
+transitions: {age: {from: 新, to: old}}
+`)
+	_, err = db.ExecContext(t.Context(), DDL(def, parse(t, order)))
+	check(t, err)
+	store, err := Open(t.Context(), cfg.FormatDSN())
+	check(t, err)
+	defer store.Close() //nolint:errcheck // nothing is written any more
+	eng, err := engine.New(store)
+	check(t, err)
+	m, err := eng.Machine(t.Context(), def)
+	check(t, err)
+	_, err = m.Create(t.Context(), engine.Row{"id": "p"})
+	check(t, err)
+	if res, err := m.Fire(t.Context(), "age", "p", nil); err != nil || res.Outcome != engine.Applied {
+		t.Fatal(res, err)
+	}
+	if _, err := store.DB().ExecContext(t.Context(), "UPDATE parcels SET status = 'nonsense'"); err == nil {
+		t.Error("the CHECK takes any status")
+	}
+}
+
+// TestFoundRows is CASES 16: nothing rests on how rows are counted.
+func TestFoundRows(t *testing.T) {
+	for name, found := range map[string]bool{"changed rows": false, "found rows": true} {
+		t.Run(name, func(t *testing.T) {
+			cfg := database(t)
+			cfg.ClientFoundRows = found
+			for _, yaml := range []string{counter, lamp} {
+				r := openAt(t, cfg, yaml)
+				r.create(t, "x", nil)
+				if yaml == lamp {
+					r.fire(t, engine.Applied, "switch_on", "x", nil)
+					r.fire(t, engine.AlreadyReached, "switch_on", "x", nil)
+					continue
+				}
+				for i, key := range []string{"k1", "k2"} {
+					if res := r.fire(t, engine.Applied, "add", "x", engine.Args{"by": 0}, engine.WithKey(key)); res.Version != int64(i+2) {
+						t.Errorf("version %d", res.Version)
+					}
+				}
+				r.fire(t, engine.Replayed, "add", "x", engine.Args{"by": 0}, engine.WithKey("k1"))
+				_, err := r.m.Create(t.Context(), engine.Row{"id": "x"})
+				check(t, err)
+				r.whole(t)
+			}
+		})
+	}
+}
+
+// TestConnectionComesBackAsItWas: the engine's level is that of its own transaction
+// only.
+func TestConnectionComesBackAsItWas(t *testing.T) {
+	r := open(t, order, WithConns(1))
+	r.create(t, "o-1", nil)
+	r.fire(t, engine.Applied, "pay", "o-1", engine.Args{"payment_ref": "x"})
+	r.fire(t, engine.AlreadyReached, "pay", "o-1", engine.Args{"payment_ref": "x"})
+	check(t, r.eng.InTx(t.Context(), func(context.Context, engine.Tx) error { return nil }))
+	var level string
+	var open bool
+	check(t, r.store.DB().QueryRowContext(t.Context(), "SELECT @@tx_isolation, @@in_transaction").Scan(&level, &open))
+	if level != "REPEATABLE-READ" || open {
+		t.Errorf("the session is at %s, in a transaction: %v", level, open)
+	}
+	var tx *sql.Tx
+	tx, err := r.store.DB().BeginTx(t.Context(), nil)
+	check(t, err)
+	check(t, tx.QueryRowContext(t.Context(), "SELECT @@tx_isolation").Scan(&level))
+	if level != "REPEATABLE-READ" {
+		t.Errorf("a transaction of the caller's is at %s", level)
+	}
+	check(t, tx.Rollback())
+}
