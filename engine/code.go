@@ -202,7 +202,7 @@ func (m *Machine) attemptCode(ctx context.Context, q *request, s *Snapshot) (res
 		return m.finish(ctx, res, queue, own), true, nil
 	}
 	var effect *effectError
-	if errors.As(err, &effect) && !m.retryable(err) {
+	if errors.As(err, &effect) && !effect.retryable(err) {
 		return Result{}, true, m.callError(nil, q, "effect "+m.rules.def.Transitions[q.call.Transition].Effect+" failed, nothing was applied", effect.err)
 	}
 	if err == nil { // the row moved under the guard
@@ -217,7 +217,12 @@ func (m *Machine) attemptCode(ctx context.Context, q *request, s *Snapshot) (res
 	return Result{}, false, nil
 }
 
-func (m *Machine) retryable(err error) bool {
+// retryable reports whether the store's error says that the database, and not the
+// effect, stood in the way. A deadline of something the effect called is the effect's.
+func (e *effectError) retryable(err error) bool {
+	if !errors.Is(e, ErrBusy) && (errors.Is(e, context.Canceled) || errors.Is(e, context.DeadlineExceeded)) {
+		return false
+	}
 	var f *Fault
 	return errors.As(err, &f) && f.Class == ClassRetryable
 }

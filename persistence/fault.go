@@ -7,14 +7,18 @@ import (
 	"github.com/fsmgen/fsmgen/engine"
 )
 
-// fault gives an error its class. It keeps one that has it already.
+// fault gives an error its class. One that wraps a fault has the class of that, and
+// keeps what it says itself: it may be an effect's.
 func (s *Store) fault(err error, journal string) error {
 	if err == nil {
 		return nil
 	}
+	if _, ok := err.(*engine.Fault); ok { //nolint:errorlint // as it is
+		return err
+	}
 	var f *engine.Fault
 	if errors.As(err, &f) {
-		return f
+		return &engine.Fault{Class: f.Class, Err: err, Hint: f.Hint}
 	}
 	return &engine.Fault{Class: s.d.Classify(err, journal), Err: err}
 }

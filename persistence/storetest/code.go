@@ -199,9 +199,10 @@ func codeEffectWraps(e *env) {
 		engine.ErrConflict,
 	} {
 		h.effect = func(context.Context, engine.Tx, engine.Event) error { return errors.Join(failed, inner) }
+		before := h.effects.Load()
 		_, err := e.m.Fire(e.Context(), "settle", "t", engine.Args{"note": "n"})
-		if !errors.Is(err, failed) || !errors.Is(err, inner) {
-			e.Errorf("of an effect's error that wraps %v is left: %v", inner, err)
+		if !errors.Is(err, failed) || !errors.Is(err, inner) || h.effects.Load() != before+1 {
+			e.Errorf("of an effect's error that wraps %v is left, after %d runs: %v", inner, h.effects.Load()-before, err)
 		}
 		e.wantRow("t", "open", 1)
 	}
