@@ -64,6 +64,23 @@ func names(t *testing.T, dir string) []string {
 	return out
 }
 
+// Commits are durable, there is one writer, and the readers cannot write.
+func TestOpenSettings(t *testing.T) {
+	store := open(t)
+	for pragma, want := range map[string]string{"synchronous": "2", "journal_mode": "wal", "foreign_keys": "1", "busy_timeout": "0"} {
+		var got string
+		if err := store.DB().Get(&got, "PRAGMA "+pragma); err != nil || got != want {
+			t.Errorf("%s is %q, %v, want %q", pragma, got, err, want)
+		}
+	}
+	if n := store.DB().Stats().MaxOpenConnections; n != 1 {
+		t.Errorf("%d writers, want one", n)
+	}
+	if _, err := store.Reader().Exec("CREATE TABLE x (y)"); err == nil {
+		t.Error("a reader can write")
+	}
+}
+
 // Any path that the file system takes is taken, and made a file of that name.
 func TestOpenOddPaths(t *testing.T) {
 	for _, name := range []string{"plain.db", "a b.db", "what?.db", "no#1.db", "100%.db", "%20.db", "%zz", "a&b=c.db", "ünï-数据.db", "a:b.db", "'quoted'.db", `back\slash`, "[x].db", "mode=memory"} {
