@@ -1,0 +1,271 @@
+package mysql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fsmgen/fsmgen/engine"
+	"github.com/fsmgen/fsmgen/persistence/internal/faultproxy"
+)
+
+// TestHammer is DBFACTS H.1, H.2 and H.14: one winner, one effect per key, and not one
+// deadlock on the way.
+func TestHammer(t *testing.T) {
+	for _, transition := range []string{"next", "add"} {
+		t.Run(transition, func(t *testing.T) { testHammer(t, transition) })
+	}
+}
+
+func testHammer(t *testing.T, transition string) {
+	r, log := recorded(t, counter)
+	for i := range rounds(15, 300) {
+		id := rowID(i)
+		r.create(t, id, nil)
+		log.Reset()
+		var applied, replayed, other atomic.Int64
+		var wg sync.WaitGroup
+		for c := range 16 {
+			wg.Go(func() {
+				key := fmt.Sprint("k", c%4)
+				args := engine.Args(nil)
+				if transition == "add" {
+					args = engine.Args{"by": c % 4}
+				}
+				res, err := r.m.Fire(t.Context(), transition, id, args, engine.WithKey(key))
+				switch {
+				case err != nil:
+					t.Error(err)
+				case res.Outcome == engine.Applied:
+					applied.Add(1)
+				case res.Outcome == engine.Replayed:
+					replayed.Add(1)
+				default:
+					other.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		want := int64(1)
+		if transition == "add" {
+			want = 4
+		}
+		if applied.Load() != want {
+			t.Fatalf("row %s: %d applied, %d replayed, %d others; want %d applied", id, applied.Load(), replayed.Load(), other.Load(), want)
+		}
+		if transition == "add" && replayed.Load() != 12 {
+			t.Fatalf("row %s: %d replayed, want 12", id, replayed.Load())
+		}
+		if _, version := r.where(t, id); version != 1+want {
+			t.Fatalf("row %s is at version %d", id, version)
+		}
+		for _, e := range log.Events() {
+			if e.Err != nil && errors.Is(e.Err, serverError(1213, "")) {
+				t.Fatalf("a deadlock: %s", e.Text)
+			}
+		}
+	}
+	r.whole(t)
+}
+
+// TestCreateHammer: many create the same row; the ones that lose the race inside the
+// INSERT are told like those that saw it.
+func TestCreateHammer(t *testing.T) {
+	r, log := recorded(t, order)
+	for i := range rounds(15, 100) {
+		id := rowID(i)
+		var applied, others atomic.Int64
+		var wg sync.WaitGroup
+		log.Reset()
+		for c := range 16 {
+			wg.Go(func() {
+				var opts []engine.CallOption
+				if c%2 == 0 {
+					opts = append(opts, engine.WithKey("k"))
+				}
+				res, err := r.m.Create(t.Context(), engine.Row{"id": id, "payment_ref": "x"}, opts...)
+				switch {
+				case err != nil:
+					t.Error(err)
+				case res.Outcome == engine.Applied:
+					applied.Add(1)
+				default:
+					others.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		if applied.Load() != 1 || others.Load() != 15 {
+			t.Fatalf("%d applied, %d others", applied.Load(), others.Load())
+		}
+		for _, e := range log.Events() {
+			if e.Err != nil && errors.Is(e.Err, serverError(1213, "")) {
+				t.Fatalf("a deadlock: %s", e.Text)
+			}
+		}
+	}
+	r.whole(t)
+}
+
+// TestChaos is DBFACTS H.8: a proxy cuts before and after the server acted and
+// swallows answers. Requests = applied = sum of versions.
+func TestChaos(t *testing.T) {
+	cfg := database(t)
+	r := openAt(t, cfg, counter) // past the proxy
+	ctx := t.Context()
+	proxy, err := faultproxy.Start(ctx, cfg.Addr, 7)
+	check(t, err)
+	defer proxy.Close() //nolint:errcheck // the test is over
+	broken := cfg.Clone()
+	broken.Addr, broken.ReadTimeout = proxy.Addr(), 500*time.Millisecond
+	store, err := Open(ctx, broken.FormatDSN(), WithConns(8))
+	check(t, err)
+	t.Cleanup(func() { check(t, store.Close()) })
+	through := bind(t, broken, store, counter)
+	const rows = 8
+	for i := range rows {
+		r.create(t, rowID(i), nil)
+	}
+	proxy.Set(faultproxy.Plan{CutBefore: 0.15, CutAfter: 0.15, Swallow: 0.01, SwallowAnswer: 0.01, Skip: 4})
+	requests := rounds(200, 2000)
+	var unknown, attempts atomic.Int64
+	var wg sync.WaitGroup
+	todo := make(chan int)
+	for range 8 {
+		wg.Go(func() {
+			for n := range todo {
+				id, key, args := rowID(n%rows), fmt.Sprint("req-", n), engine.Args{"by": 1}
+				for { // as a client would: until there is an answer
+					attempts.Add(1)
+					ctx, cancel := context.WithTimeout(ctx, time.Duration(200+rand.IntN(2000))*time.Millisecond)
+					_, err := through.m.Fire(ctx, "add", id, args, engine.WithKey(key))
+					cancel()
+					if err == nil {
+						break
+					}
+					if errors.Is(err, engine.ErrUnknownOutcome) {
+						unknown.Add(1)
+					} else if !errors.Is(err, engine.ErrBusy) && !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("request %d: %v", n, err)
+						return
+					}
+				}
+			}
+		})
+	}
+	for n := range requests {
+		todo <- n
+	}
+	close(todo)
+	wg.Wait()
+	proxy.Set(faultproxy.Plan{})
+	t.Logf("%d requests, %d attempts, %d unknown outcomes, proxy %+v", requests, attempts.Load(), unknown.Load(), proxy.Counts())
+	var sum, entries, n int
+	check(t, r.store.DB().QueryRowContext(ctx, "SELECT SUM(version - 1), SUM(n) FROM counters").Scan(&sum, &n))
+	check(t, r.store.DB().GetContext(ctx, &entries, "SELECT COUNT(*) FROM fsm_journal WHERE transition = 'add'"))
+	if sum != requests || entries != requests || n != requests {
+		t.Errorf("%d requests, versions add up to %d, n to %d, %d entries", requests, sum, n, entries)
+	}
+	r.whole(t)
+	through.idle(t)
+}
+
+// TestCancelled is DBFACTS H.10: what was called not applied was not applied.
+func TestCancelled(t *testing.T) {
+	r := open(t, counter)
+	r.create(t, "x", nil)
+	version := int64(1)
+	var unknown, no int
+	for i := range rounds(400, 10000) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(1500))*time.Microsecond)
+		key := fmt.Sprint("k", i)
+		_, err := r.m.Fire(ctx, "add", "x", engine.Args{"by": 1}, engine.WithKey(key))
+		cancel()
+		_, now := r.where(t, "x")
+		switch {
+		case err == nil:
+			version++
+		case errors.Is(err, engine.ErrUnknownOutcome):
+			unknown++
+			r.fire(t, r.outcome(t, now > version), "add", "x", engine.Args{"by": 1}, engine.WithKey(key))
+			version++
+			now = version
+		default:
+			no++
+		}
+		if now != version {
+			t.Fatalf("call %d: %v, and the row is at version %d, want %d", i, err, now, version)
+		}
+	}
+	t.Logf("%d not applied, %d unknown", no, unknown)
+	r.whole(t)
+}
+
+func (r *rig) outcome(t *testing.T, was bool) engine.Outcome {
+	t.Helper()
+	if was {
+		return engine.Replayed
+	}
+	return engine.Applied
+}
+
+// TestKilled: KILL of the connection, and of the query, at random moments.
+func TestKilled(t *testing.T) {
+	r := open(t, counter, WithConns(4))
+	r.create(t, "x", nil)
+	admin, err := pool(r.cfg)
+	check(t, err)
+	defer admin.Close() //nolint:errcheck // it only kills
+	ctx, stop := context.WithCancel(t.Context())
+	var kills sync.WaitGroup
+	kills.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			var ids []int64
+			if err := admin.SelectContext(ctx, &ids, "SELECT id FROM information_schema.PROCESSLIST WHERE db = ? AND id <> CONNECTION_ID()", r.cfg.DBName); err != nil {
+				continue
+			}
+			if len(ids) > 0 {
+				_, _ = admin.ExecContext(ctx, fmt.Sprintf("KILL %s %d", []string{"QUERY", "CONNECTION"}[i%2], ids[rand.IntN(len(ids))]))
+			}
+			time.Sleep(2 * time.Millisecond)
+		}
+	})
+	var calls sync.WaitGroup
+	const callers = 4
+	each := rounds(60, 1000)
+	for c := range callers {
+		calls.Go(func() {
+			for i := range each {
+				if _, err := r.m.Fire(t.Context(), "add", "x", engine.Args{"by": 1}, engine.WithKey(fmt.Sprint(c, "-", i))); err != nil {
+					if errors.Is(err, engine.ErrBusy) || errors.Is(err, engine.ErrUnknownOutcome) {
+						r.again(t, fmt.Sprint(c, "-", i))
+						continue
+					}
+					t.Error(err)
+				}
+			}
+		})
+	}
+	calls.Wait()
+	stop()
+	kills.Wait()
+	if _, version := r.where(t, "x"); version != int64(1+callers*each) {
+		t.Errorf("the row is at version %d, want %d", version, 1+callers*each)
+	}
+	r.whole(t)
+}
+
+// again repeats a call under its key until it is answered.
+func (r *rig) again(t *testing.T, key string) {
+	for range 100 {
+		if _, err := r.m.Fire(t.Context(), "add", "x", engine.Args{"by": 1}, engine.WithKey(key)); err == nil {
+			return
+		}
+	}
+	t.Errorf("key %s was not settled in 100 tries", key)
+}

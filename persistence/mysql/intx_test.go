@@ -1,0 +1,216 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/fsmgen/fsmgen/engine"
+	"github.com/fsmgen/fsmgen/persistence/internal/recorder"
+)
+
+var levels = []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable}
+
+// TestSameKeyTwiceInTx: applied once, one journal row, and the transaction goes on; on
+// a transition that leaves the row where it is only the key can tell.
+func TestSameKeyTwiceInTx(t *testing.T) {
+	r := open(t, counter)
+	for _, level := range levels {
+		t.Run(level.String(), func(t *testing.T) {
+			id := level.String()
+			r.create(t, id, nil)
+			tx, err := r.store.DB().BeginTx(t.Context(), &sql.TxOptions{Isolation: level})
+			check(t, err)
+			m := r.m.In(tx)
+			for i, want := range []engine.Outcome{engine.Applied, engine.Replayed, engine.Replayed} {
+				res, err := m.Fire(t.Context(), "add", id, engine.Args{"by": 5}, engine.WithKey("k"))
+				check(t, err)
+				if res.Outcome != want || res.Version != 2 {
+					t.Errorf("call %d: %v at version %d", i, res.Outcome, res.Version)
+				}
+			}
+			_, err = m.Fire(t.Context(), "add", id, engine.Args{"by": 6}, engine.WithKey("k"))
+			if !errors.Is(err, engine.ErrKeyReused) {
+				t.Errorf("%v, want ErrKeyReused", err)
+			}
+			res, err := m.Fire(t.Context(), "next", id, nil)
+			check(t, err)
+			if res.Version != 3 {
+				t.Errorf("the transaction went on to version %d", res.Version)
+			}
+			check(t, tx.Commit())
+			if n := r.entries(t, id); n != 3 {
+				t.Errorf("%d entries, want 3", n)
+			}
+		})
+	}
+	r.whole(t)
+}
+
+// TestOldSnapshot: a caller's transaction that has seen an older row is told to begin
+// again, never that the row is what it is not.
+func TestOldSnapshot(t *testing.T) {
+	for _, level := range []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead} {
+		t.Run(level.String(), func(t *testing.T) {
+			r := open(t, order)
+			r.create(t, "o-1", nil)
+			tx, err := r.store.DB().BeginTx(t.Context(), &sql.TxOptions{Isolation: level})
+			check(t, err)
+			defer tx.Rollback() //nolint:errcheck // it only ends
+			var seen string
+			check(t, tx.QueryRowContext(t.Context(), "SELECT status FROM orders WHERE id = 'o-1'").Scan(&seen))
+			r.fire(t, engine.Applied, "pay", "o-1", engine.Args{"payment_ref": "x"})
+			res, err := r.m.In(tx).Fire(t.Context(), "pay", "o-1", engine.Args{"payment_ref": "x"})
+			if level == sql.LevelReadCommitted {
+				if err != nil || res.Outcome != engine.AlreadyReached {
+					t.Errorf("%v, %v; want AlreadyReached", res.Outcome, err)
+				}
+				return
+			}
+			if !errors.Is(err, engine.ErrBusy) || !strings.Contains(err.Error(), "your snapshot is older than the row") {
+				t.Errorf("%v, %v; want ErrBusy", res.Outcome, err)
+			}
+		})
+	}
+}
+
+// TestSnapshotIsolation is CASES 24: MariaDB's innodb_snapshot_isolation, the default
+// from 11.6 on, answers 1020 where REPEATABLE READ answered with the newer row.
+func TestSnapshotIsolation(t *testing.T) {
+	cfg := with(database(t), map[string]string{"innodb_snapshot_isolation": "ON"})
+	r := openAt(t, cfg, order)
+	r.create(t, "o-1", nil)
+	r.create(t, "o-2", nil)
+	tx, err := r.store.DB().BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
+	check(t, err)
+	var n int
+	check(t, tx.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM orders").Scan(&n))
+	r.fire(t, engine.Applied, "pay", "o-1", engine.Args{"payment_ref": "x"})
+	_, err = r.m.In(tx).Fire(t.Context(), "ship", "o-1", nil)
+	if !errors.Is(err, engine.ErrBusy) || !strings.Contains(err.Error(), "1020") {
+		t.Errorf("in the caller's transaction: %v, want ErrBusy with 1020", err)
+	}
+	check(t, tx.Rollback())
+	// In the engine's own: the other comes in between, and it is told.
+	first := true
+	err = r.eng.InTx(t.Context(), func(ctx context.Context, tx engine.Tx) error {
+		if err := tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM orders").Scan(&n); err != nil {
+			return err
+		}
+		if first {
+			first = false
+			r.fire(t, engine.Applied, "pay", "o-2", engine.Args{"payment_ref": "x"})
+		}
+		res, err := r.m.In(tx).Fire(ctx, "pay", "o-2", engine.Args{"payment_ref": "x"})
+		if err == nil && res.Outcome != engine.AlreadyReached {
+			t.Errorf("%v, want AlreadyReached", res.Outcome)
+		}
+		return err
+	})
+	check(t, err)
+	r.whole(t)
+}
+
+// TestNothingAfterDeadlock is DBFACTS H.11: after 1213 and 1020 the transaction is
+// gone, and what would be sent next would commit by itself.
+func TestNothingAfterDeadlock(t *testing.T) {
+	for _, number := range []uint16{1213, 1020, 1205} {
+		for _, statement := range []string{"UPDATE `orders`", "INSERT INTO `fsm_journal`"} {
+			t.Run(fmt.Sprint(number, " ", statement), func(t *testing.T) {
+				r, log := recorded(t, order)
+				r.create(t, "o-1", nil)
+				tx, err := r.store.DB().BeginTx(t.Context(), nil)
+				check(t, err)
+				defer tx.Rollback() //nolint:errcheck // it only ends
+				log.Inject(recorder.Fault{Before: recorder.Once(isText(statement), func(recorder.Event) error { return serverError(number, "gone") })})
+				log.Reset()
+				_, err = r.m.In(tx).Fire(t.Context(), "pay", "o-1", engine.Args{"payment_ref": "x"}, engine.WithKey("k"))
+				if !errors.Is(err, engine.ErrBusy) || !strings.Contains(err.Error(), "roll back") {
+					t.Errorf("%v, want ErrBusy that says what to do", err)
+				}
+				texts := log.Texts()
+				if last := texts[len(texts)-1]; !strings.HasPrefix(last, statement) {
+					t.Errorf("after the error was sent: %s", last)
+				}
+			})
+		}
+	}
+}
+
+// TestRealDeadlock: two transactions of callers take two rows in opposite order. One
+// is told ErrBusy, InTx repeats it, and both are applied once.
+func TestRealDeadlock(t *testing.T) {
+	r := open(t, counter)
+	r.create(t, "x", nil)
+	r.create(t, "y", nil)
+	for range rounds(5, 50) {
+		var both, wg sync.WaitGroup
+		both.Add(2)
+		for _, ids := range [][]string{{"x", "y"}, {"y", "x"}} {
+			wg.Go(func() {
+				var once sync.Once
+				err := r.eng.InTx(t.Context(), func(ctx context.Context, tx engine.Tx) error {
+					for i, id := range ids {
+						if i == 1 {
+							once.Do(func() { both.Done(); both.Wait() })
+						}
+						if _, err := r.m.In(tx).Fire(ctx, "add", id, engine.Args{"by": 1}, engine.WithKey(ids[0]+fmt.Sprint(time.Now().UnixNano()))); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	want := int64(1 + 2*rounds(5, 50))
+	for _, id := range []string{"x", "y"} {
+		if _, version := r.where(t, id); version != want {
+			t.Errorf("%s is at version %d, want %d", id, version, want)
+		}
+	}
+	r.whole(t)
+}
+
+// TestStrangers: calls on rows and keys that are not there lock nothing that strangers
+// need, at any level: their transactions stay open beside each other.
+func TestStrangers(t *testing.T) {
+	r := open(t, order)
+	for i := range 8 {
+		r.create(t, fmt.Sprint("o-", 2*i), nil)
+	}
+	for _, level := range []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead} {
+		t.Run(level.String(), func(t *testing.T) {
+			var open []*sqlx.Tx
+			for i := range 8 {
+				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+				tx, err := r.store.DB().BeginTxx(ctx, &sql.TxOptions{Isolation: level})
+				check(t, err)
+				open = append(open, tx)
+				id, key := fmt.Sprint("o-", 2*i), fmt.Sprint(level, i)
+				transition := map[bool]string{true: "pay", false: "ship"}[level == sql.LevelReadCommitted]
+				args := map[bool]engine.Args{true: {"payment_ref": "x"}}[level == sql.LevelReadCommitted]
+				if _, err := r.m.In(tx).Fire(ctx, transition, id, args, engine.WithKey(key)); err != nil {
+					t.Errorf("%s: %v", id, err)
+				}
+				cancel2 := cancel
+				t.Cleanup(cancel2)
+			}
+			for _, tx := range open {
+				check(t, tx.Commit())
+			}
+		})
+	}
+	r.whole(t)
+}
