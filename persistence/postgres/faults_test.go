@@ -62,6 +62,33 @@ func TestBadConnectionAfterTheWrite(t *testing.T) {
 	r.whole(t)
 }
 
+// A success that comes after the context has ended proves nothing: the cancel request
+// ends a commit's wait for its standby, and the server then says that it succeeded.
+func TestSuccessAfterTheContextEnded(t *testing.T) {
+	grouped(t, func(t *testing.T, opts ...Option) {
+		r, log := recorded(t, counter, opts...)
+		for i := range 10 {
+			id := fmt.Sprint(i)
+			r.create(t, id, nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			log.Inject(recorder.Fault{After: recorder.Once(writes, func(recorder.Event) error { cancel(); return nil })})
+			_, err := r.m.Fire(ctx, "next", id, nil)
+			var e *engine.Error
+			if !errors.Is(err, engine.ErrUnknownOutcome) || !errors.Is(err, context.Canceled) || !errors.As(err, &e) {
+				t.Fatalf("%v, want ErrUnknownOutcome", err)
+			}
+			log.Inject(recorder.Fault{})
+			res, err := r.m.Fire(t.Context(), "next", id, nil, engine.WithKey(e.Key))
+			check(t, err)
+			if res.Outcome != engine.Replayed || res.Version != 2 {
+				t.Errorf("%+v", res)
+			}
+			cancel()
+		}
+		r.whole(t)
+	})
+}
+
 // A machine without journal cannot settle it, unless a version was named.
 func TestBadConnectionAfterABareWrite(t *testing.T) {
 	r, log := recorded(t, lamp)
@@ -318,6 +345,36 @@ func TestConnectionBreaksWhileWaiting(t *testing.T) {
 		t.Errorf("%+v", row)
 	}
 	direct.whole(t)
+}
+
+// A call whose deadline passes while it waits for a row is over when it returns: the
+// server has said so, and the row can be freed.
+func TestDeadlineEndsTheStatement(t *testing.T) {
+	grouped(t, func(t *testing.T, opts ...Option) {
+		r := open(t, counter, opts...)
+		r.create(t, "1", nil)
+		for range rounds(5, 50) {
+			holder := r.begin(t, 0)
+			_, err := holder.Exec("SELECT 1 FROM counters FOR UPDATE")
+			check(t, err)
+			together(8, func(i int) {
+				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(20+10*i)*time.Millisecond)
+				defer cancel()
+				_, err := r.m.Fire(ctx, "next", "1", nil)
+				if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, engine.ErrUnknownOutcome) {
+					t.Errorf("%v, want a deadline at which nothing was applied", err)
+				}
+			})
+			check(t, holder.Commit())
+			time.Sleep(20 * time.Millisecond)
+			row, err := r.m.Get(t.Context(), "1")
+			check(t, err)
+			if row.Version != 1 {
+				t.Fatal("a call that was told to have ended was applied")
+			}
+		}
+		r.whole(t)
+	})
 }
 
 // A statement that nobody waits for any more ends by the DSN's timeout.
