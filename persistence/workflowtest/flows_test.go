@@ -30,7 +30,7 @@ func orderPaymentFlow(t testing.TB) *flow {
 	t.Helper()
 	return &flow{
 		def:     load(t, "order_payment"),
-		meaning: meanings{"paid_cents + args.cents": means(func(v view) int64 { return v.int("paid_cents") + v.arg("cents") })},
+		meaning: meanings{"paid_cents + args.cents": func(v view) (any, error) { return sum(v.int("paid_cents"), v.arg("cents")) }},
 		rows:    []map[string]any{{"paid_cents": int64(0)}},
 		calls: []call{
 			{transition: "partially_pay", args: map[string]any{"cents": int64(250)}},
@@ -100,8 +100,8 @@ func fulfillmentFlow(t testing.TB) *flow {
 	return &flow{
 		def: load(t, "fulfillment_order"),
 		meaning: meanings{
-			"holds + 1":  means(func(v view) int64 { return v.int("holds") + 1 }),
-			"holds - 1":  means(func(v view) int64 { return v.int("holds") - 1 }),
+			"holds + 1":  func(v view) (any, error) { return sum(v.int("holds"), 1) },
+			"holds - 1":  func(v view) (any, error) { return sum(v.int("holds"), -1) },
 			"holds <= 1": means(func(v view) bool { return v.int("holds") <= 1 }),
 			"fulfill_at <= now()": means(func(v view) bool {
 				at, ok := v.row["fulfill_at"].(time.Time)
@@ -127,7 +127,7 @@ func fulfillmentFlow(t testing.TB) *flow {
 func TestMatrix(t *testing.T) {
 	for _, f := range []*flow{refundFlow(t), orderPaymentFlow(t), acceptanceFlow(t), paymentIntentFlow(t), alipayFlow(t), fulfillmentFlow(t)} {
 		t.Run(f.def.Name, func(t *testing.T) {
-			onEach(t, kinds(), func(t *testing.T, s *site) { t.Helper(); runMatrix(t, s, f) }, f.def)
+			onEach(t, kinds(), func(s *site) { runMatrix(s, f) }, f.def)
 		})
 	}
 }
@@ -138,7 +138,7 @@ func TestMatrixOfTwoMachines(t *testing.T) {
 		first, second := load(t, names[0]), load(t, names[1])
 		f := &flow{def: first, rows: []map[string]any{{}}}
 		t.Run(first.Name, func(t *testing.T) {
-			onEach(t, kinds(), func(t *testing.T, s *site) { t.Helper(); runMatrix(t, s, f) }, first, second)
+			onEach(t, kinds(), func(s *site) { runMatrix(s, f) }, first, second)
 		})
 	}
 }

@@ -111,13 +111,13 @@ func (o *oracle) standing(id string) string {
 
 // runMatrix tries every call on a row in every state, put there from outside and
 // walked there, and holds each answer and the row against the oracle.
-func runMatrix(t *testing.T, s *site, f *flow) {
-	t.Helper()
+func runMatrix(s *site, f *flow) {
+	s.t.Helper()
 	most := 12
 	if *long {
 		most = 200
 	}
-	r := &runner{t: t, s: s, f: f, m: s.machines[f.def.Name], tasks: make(chan func())}
+	r := &runner{t: s.t, s: s, f: f, m: s.machines[f.def.Name], tasks: make(chan func())}
 	var group sync.WaitGroup
 	for range 6 {
 		group.Go(func() {
@@ -130,7 +130,7 @@ func runMatrix(t *testing.T, s *site, f *flow) {
 	r.walked(f.walks(most))
 	close(r.tasks)
 	group.Wait()
-	t.Logf("%d cells", r.ids.Load())
+	s.t.Logf("%d cells", r.ids.Load())
 }
 
 // runner runs the cells of a matrix side by side: each has a row of its own.

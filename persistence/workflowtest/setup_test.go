@@ -43,6 +43,7 @@ type backend interface {
 // site is one store with the machines of a test.
 type site struct {
 	backend
+	t        *testing.T
 	name     string
 	db       *sqlx.DB // nil in memory
 	eng      *engine.Engine
@@ -155,9 +156,9 @@ func backtick(s string) string { return "`" + s + "`" }
 func quote(s string) string    { return `"` + s + `"` }
 
 // bind makes the engine and the machines over a place.
-func bind(t testing.TB, name string, p place, defs ...*definitions.Machine) *site {
+func bind(t *testing.T, name string, p place, defs ...*definitions.Machine) *site {
 	t.Helper()
-	s := &site{backend: p.open(t, defs...), name: name, db: p.db, machines: map[string]*engine.Machine{}}
+	s := &site{t: t, backend: p.open(t, defs...), name: name, db: p.db, machines: map[string]*engine.Machine{}}
 	eng, err := engine.New(s.Store(), engine.WithClock(s.now))
 	check(t, err)
 	s.eng = eng
@@ -173,12 +174,12 @@ func bind(t testing.TB, name string, p place, defs ...*definitions.Machine) *sit
 }
 
 // onEach runs a test on a fresh store of each of the kinds.
-func onEach(t *testing.T, kinds []kind, run func(t *testing.T, s *site), defs ...*definitions.Machine) {
+func onEach(t *testing.T, kinds []kind, run func(s *site), defs ...*definitions.Machine) {
 	t.Helper()
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
-			run(t, bind(t, k.name, k.open(t), defs...))
+			run(bind(t, k.name, k.open(t), defs...))
 		})
 	}
 }

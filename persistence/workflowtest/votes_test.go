@@ -12,8 +12,8 @@ import (
 // it twice.
 func TestVotes(t *testing.T) {
 	const callers, enough = 32, 20
-	onEach(t, kinds(), func(t *testing.T, s *site) {
-		t.Helper()
+	onEach(t, kinds(), func(s *site) {
+		t := s.t
 		s.create(t, s.m, engine.Row{"id": "a", "required": enough})
 		calls := together(callers+callers/2, func(i int) (engine.Result, error) {
 			voter := fmt.Sprint("voter-", i%callers)
@@ -47,8 +47,8 @@ func TestVotes(t *testing.T) {
 
 // TestVotesWithoutThreshold: where nothing ends the vote, all 32 count.
 func TestVotesWithoutThreshold(t *testing.T) {
-	onEach(t, kinds(), func(t *testing.T, s *site) {
-		t.Helper()
+	onEach(t, kinds(), func(s *site) {
+		t := s.t
 		s.create(t, s.m, engine.Row{"id": "a", "required": 1000})
 		calls := together(32, func(i int) (engine.Result, error) {
 			return s.m.Fire(context.Background(), "approve", "a", engine.Args{"approver": fmt.Sprint(i), "round": 1})
@@ -62,8 +62,8 @@ func TestVotesWithoutThreshold(t *testing.T) {
 
 // TestVoteNeverCounted: a key that was not seen is no duplicate, wherever the row is.
 func TestVoteNeverCounted(t *testing.T) {
-	onEach(t, kinds(), func(t *testing.T, s *site) {
-		t.Helper()
+	onEach(t, kinds(), func(s *site) {
+		t := s.t
 		s.create(t, s.m, engine.Row{"id": "a", "required": 1})
 		vote := func(by string) engine.Args { return engine.Args{"approver": by, "round": 1} }
 		s.apply(t, s.m, "approve", "a", vote("ann"))
@@ -80,8 +80,8 @@ func TestVoteNeverCounted(t *testing.T) {
 // TestUndoneIsNotPassed: an approval that was taken back is no reason to call a late
 // one a duplicate.
 func TestUndoneIsNotPassed(t *testing.T) {
-	onEach(t, kinds(), func(t *testing.T, s *site) {
-		t.Helper()
+	onEach(t, kinds(), func(s *site) {
+		t := s.t
 		m := s.m
 		s.create(t, m, engine.Row{"id": "a"})
 		s.apply(t, m, "sign", "a", nil)

@@ -80,8 +80,8 @@ func (s *site) wantRow(t testing.TB, m *engine.Machine, id, state string, versio
 // TestKeyOfAnotherRequest is case 36: a key that is in use, or done with, is never
 // good for another payload, and equal payloads are equal however they are written.
 func TestKeyOfAnotherRequest(t *testing.T) {
-	onEach(t, kinds(), func(t *testing.T, s *site) {
-		t.Helper()
+	onEach(t, kinds(), func(s *site) {
+		t := s.t
 		s.create(t, s.m, engine.Row{"id": "1"})
 		tx, err := s.Begin(t.Context(), s.txForm(), 0)
 		check(t, err)
@@ -115,8 +115,8 @@ func TestKeyOfAnotherRequest(t *testing.T) {
 
 // TestPartialPayments is case 57.
 func TestPartialPayments(t *testing.T) {
-	onEach(t, kinds(), func(t *testing.T, s *site) {
-		t.Helper()
+	onEach(t, kinds(), func(s *site) {
+		t := s.t
 		payment, shipping := s.machines["order_payment"], s.machines["order_shipping"]
 		s.create(t, payment, engine.Row{"id": "o"})
 		s.apply(t, payment, "request_payment", "o", nil)
@@ -138,8 +138,8 @@ func TestPartialPayments(t *testing.T) {
 
 // TestTwoMachinesOneRow is case 59.
 func TestTwoMachinesOneRow(t *testing.T) {
-	onEach(t, kinds(), func(t *testing.T, s *site) {
-		t.Helper()
+	onEach(t, kinds(), func(s *site) {
+		t := s.t
 		reception, acceptance := s.machines["reception"], s.machines["acceptance"]
 		for _, id := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
 			s.create(t, reception, engine.Row{"id": id})
@@ -168,8 +168,8 @@ func TestTwoMachinesOneRow(t *testing.T) {
 
 // TestReportsOutOfOrder is case 61.
 func TestReportsOutOfOrder(t *testing.T) {
-	onEach(t, kinds(), func(t *testing.T, s *site) {
-		t.Helper()
+	onEach(t, kinds(), func(s *site) {
+		t := s.t
 		m := s.m
 		s.create(t, m, engine.Row{"id": "i"})
 		s.apply(t, m, "attach", "i", nil)
@@ -194,8 +194,8 @@ func TestReportsOutOfOrder(t *testing.T) {
 
 // TestClosedForTwoReasons is case 63.
 func TestClosedForTwoReasons(t *testing.T) {
-	onEach(t, kinds(), func(t *testing.T, s *site) {
-		t.Helper()
+	onEach(t, kinds(), func(s *site) {
+		t := s.t
 		m := s.m
 		s.create(t, m, engine.Row{"id": "late", "total": "100"})
 		s.apply(t, m, "time_out", "late", nil)
@@ -222,8 +222,8 @@ func TestClosedForTwoReasons(t *testing.T) {
 
 // TestHoldsAndDates is case 65.
 func TestHoldsAndDates(t *testing.T) {
-	onEach(t, kinds(), func(t *testing.T, s *site) {
-		t.Helper()
+	onEach(t, kinds(), func(s *site) {
+		t := s.t
 		m := s.m
 		s.create(t, m, engine.Row{"id": 1})
 		s.create(t, m, engine.Row{"id": 2, "status": "SCHEDULED", "fulfill_at": start.Add(time.Second)})
