@@ -57,5 +57,9 @@ func Waited(err error) error {
 
 // unsent is the fault of a context that ended while the call still waited for its turn.
 func unsent(ctx context.Context) error {
-	return &engine.Fault{Class: engine.ClassUnsent, Err: context.Cause(ctx), Hint: "the context ended while waiting for the writer"}
+	err := ctx.Err()
+	if cause := context.Cause(ctx); !errors.Is(cause, err) {
+		err = errors.Join(err, cause) // the caller may look for either
+	}
+	return &engine.Fault{Class: engine.ClassUnsent, Err: err, Hint: "the context ended while waiting for the writer"}
 }
