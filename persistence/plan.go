@@ -137,8 +137,10 @@ var entryColumns = []string{"seq", "version", "transition", "from_state", "to_st
 
 // journalColumns are the columns a journal row is written with, in the order of
 // journalBinds.
-var journalColumns = []string{"machine", "entity_id", "version", "transition", "from_state", "to_state", "args",
-	"key", "fingerprint", "attempt", "actor", "meta", "topic", "at"}
+var journalColumns = []string{
+	"machine", "entity_id", "version", "transition", "from_state", "to_state", "args",
+	"key", "fingerprint", "attempt", "actor", "meta", "topic", "at",
+}
 
 // names appends a list of quoted identifiers.
 func (b *builder) names(idents []string) *builder {

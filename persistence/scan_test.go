@@ -123,8 +123,10 @@ func version(e *engine.Entry) int64 {
 func TestEntryRow(t *testing.T) {
 	t.Parallel()
 	text := func(s string) sql.NullString { return sql.NullString{String: s, Valid: true} }
-	row := entryRow{seq: sql.NullInt64{Int64: 9, Valid: true}, version: sql.NullInt64{Int64: 2, Valid: true}, transition: text("pay"), from: text("a"), to: text("b"),
-		key: text("k"), fingerprint: text("f"), attempt: text("t"), args: text("{}"), at: "2026-03-01T12:00:00.123456Z"}
+	row := entryRow{
+		seq: sql.NullInt64{Int64: 9, Valid: true}, version: sql.NullInt64{Int64: 2, Valid: true}, transition: text("pay"), from: text("a"), to: text("b"),
+		key: text("k"), fingerprint: text("f"), attempt: text("t"), args: text("{}"), at: "2026-03-01T12:00:00.123456Z",
+	}
 	e, err := row.entry()
 	if err != nil {
 		t.Fatal(err)
