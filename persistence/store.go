@@ -24,6 +24,7 @@ type Store struct {
 	wait       time.Duration
 	owned      bool
 	shared     shared
+	savepoints savepoints
 }
 
 // Config is what a dialect package opens a store with.

@@ -113,9 +113,6 @@ func (t *table) unit(ctx context.Context, tx engine.Tx, plain, keyed bool, effec
 	return t.s.fault(err, t.def.Journal.Table)
 }
 
-// savepoint is the engine's own, inside a caller's transaction.
-const savepoint = "fsmgen_call"
-
 // within runs fn in the caller's transaction. guarded calls stand in the engine's
 // savepoint: a duplicate key or a failed effect takes back the CAS, and nothing of
 // the caller's.
@@ -129,13 +126,19 @@ func (t *table) within(ctx context.Context, tx engine.Tx, guarded bool, effect f
 	if !guarded && !t.f.TakeLock {
 		return fn(x)
 	}
-	if _, _, err := x.Exec("SAVEPOINT "+savepoint, nil); err != nil {
+	name := savepoint
+	if effect != nil {
+		own, give := t.s.savepoints.take()
+		defer give()
+		name = own
+	}
+	if _, _, err := x.Exec("SAVEPOINT "+name, nil); err != nil {
 		return err
 	}
 	done := false
 	defer func() {
 		if !done { // an error, or a panic of the effect
-			t.rollbackTo(x, err)
+			err = t.rollbackTo(ctx, tx, name, err)
 		}
 	}()
 	if err := fn(x); err != nil {
@@ -147,19 +150,8 @@ func (t *table) within(ctx context.Context, tx engine.Tx, guarded bool, effect f
 		}
 	}
 	done = true
-	_, _, err = x.Exec("RELEASE SAVEPOINT "+savepoint, nil)
+	_, _, err = x.Exec("RELEASE SAVEPOINT "+name, nil)
 	return err
-}
-
-// rollbackTo takes back what the engine did in a caller's transaction. Where the
-// error says that the whole transaction is gone nothing more may be sent.
-func (t *table) rollbackTo(x Execer, cause error) {
-	if class := t.s.Classify(cause); cause != nil && !errors.Is(cause, errMiss) && (class == engine.ClassRetryable || class == engine.ClassUnknown) {
-		return
-	}
-	if _, _, err := x.Exec("ROLLBACK TO SAVEPOINT "+savepoint, nil); err == nil {
-		_, _, _ = x.Exec("RELEASE SAVEPOINT "+savepoint, nil)
-	}
 }
 
 // step is the unit of one transition: what must be read, the CAS, the journal row.

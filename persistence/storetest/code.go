@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 
 	"github.com/fsmgen/fsmgen/engine"
@@ -42,6 +43,7 @@ func codeChecks() []check {
 		{name: "an effect's error keeps its chain, whatever it wraps", run: codeEffectWraps},
 		{name: "a panic of the effect undoes all, and is raised again", run: codeEffectPanics},
 		{name: "in a caller's transaction an effect's error takes back the call alone", run: eachTx(codeInTx)},
+		{name: "in a caller's transaction, past the call's deadline too", run: eachTx(codeLateInTx)},
 		{name: "after runs when the caller's transaction has committed", run: codeAfterInTx},
 		{name: "an effect's call without In is refused, not waited for", run: codeEffectWithoutIn},
 	}
@@ -185,6 +187,34 @@ func codeEffectFails(e *env) {
 	e.apply("settle", "t", engine.Args{"note": "n"}, engine.WithKey("k"))
 }
 
+// codeLateInTx: the call's context ends while the effect runs.
+func codeLateInTx(e *env, begin func() *Tx) {
+	h := e.openCode()
+	ctx, cancel := context.WithCancel(e.Context())
+	defer cancel()
+	h.effect = func(ctx context.Context, tx engine.Tx, _ engine.Event) error {
+		if err := e.orderInEffect(ctx, tx, "inner"); err != nil {
+			return err
+		}
+		cancel()
+		return ctx.Err()
+	}
+	tx := begin()
+	e.must(e.orderInEffect(e.Context(), tx.Tx, "before"))
+	_, err := e.m.In(tx.Tx).Fire(ctx, "settle", "t", engine.Args{"note": "n"})
+	if !errors.Is(err, context.Canceled) {
+		e.Errorf("the error is %v", err)
+	}
+	if errors.Is(err, engine.ErrBusy) { // the transaction is gone, and the error says so
+		e.must(tx.Rollback())
+		return
+	}
+	e.must(tx.Commit())
+	e.wantOrder("before", true)
+	e.wantOrder("inner", false)
+	e.wantRow("t", "open", 1)
+}
+
 // codeEffectWraps: an effect may pass on the error of a call of its own; it stays the
 // effect's error, with everything it wraps.
 func codeEffectWraps(e *env) {
@@ -233,7 +263,7 @@ func codeEffectPanics(e *env) {
 
 func codeInTx(e *env, begin func() *Tx) {
 	h := e.openCode()
-	failed := errors.New("the ledger is closed")
+	failed := fmt.Errorf("the ledger: %w", context.DeadlineExceeded) // its deadline, not the call's
 	h.effect = func(ctx context.Context, tx engine.Tx, _ engine.Event) error {
 		if err := e.orderInEffect(ctx, tx, "inner"); err != nil {
 			return err

@@ -1,0 +1,82 @@
+package persistence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/fsmgen/fsmgen/engine"
+)
+
+// savepoint is the engine's own, inside a caller's transaction. A call without effect
+// ends it before anything else can run in the transaction.
+const savepoint = "fsmgen_call"
+
+// savepoints gives names to the calls whose effect runs inside of them. The effect may
+// make such calls itself, and on MySQL a savepoint of the same name replaces the one
+// there was: no two that are open may share a name. A few names, used again and again,
+// keep the statements preparable.
+type savepoints struct {
+	mu   sync.Mutex
+	used []bool
+}
+
+// take returns a name that nobody holds, and what gives it back.
+func (s *savepoints) take() (name string, give func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := 0
+	for i < len(s.used) && s.used[i] {
+		i++
+	}
+	if i == len(s.used) {
+		s.used = append(s.used, false)
+	}
+	s.used[i] = true
+	return savepoint + "_" + strconv.Itoa(i), func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.used[i] = false
+	}
+}
+
+// rollbackTo takes back what the engine did in a caller's transaction, also past the
+// call's deadline, and returns the error that ends the call. Where that says that the
+// whole transaction is gone nothing more may be sent; where the way back fails, the
+// whole is to be rolled back.
+func (t *table) rollbackTo(ctx context.Context, tx engine.Tx, name string, cause error) error {
+	if t.gone(cause) {
+		return cause
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.s.wait)
+	defer cancel()
+	x := t.execer(ctx, tx)
+	_, _, err := x.Exec("ROLLBACK TO SAVEPOINT "+name, nil)
+	if err == nil {
+		_, _, err = x.Exec("RELEASE SAVEPOINT "+name, nil)
+	}
+	switch {
+	case err == nil || cause == nil: // without a cause it is a panic, which goes on
+		return cause
+	case errors.Is(cause, errMiss):
+		return &engine.Fault{Class: engine.ClassRetryable, Err: fmt.Errorf("the call could not be taken back: %w", err)}
+	}
+	// The text of the cause alone: its chain would make an answer of this.
+	return &engine.Fault{Class: engine.ClassRetryable, Err: fmt.Errorf("the call could not be taken back: %w, after: %v", err, cause)} //nolint:errorlint
+}
+
+// gone reports whether an error says that the transaction is no more. A context error
+// does not: it may be that of something an effect called.
+func (t *table) gone(cause error) bool {
+	if cause == nil || errors.Is(cause, errMiss) {
+		return false
+	}
+	var f *engine.Fault
+	if !errors.As(cause, &f) && (errors.Is(cause, context.Canceled) || errors.Is(cause, context.DeadlineExceeded)) {
+		return false
+	}
+	class := t.s.Classify(cause)
+	return class == engine.ClassRetryable || class == engine.ClassUnknown
+}
