@@ -90,11 +90,12 @@ func (p *private) dsn() string {
 func (p *private) start(t *testing.T) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
-		p.cmd = exec.Command("postgres", "-D", p.dir, "-p", strconv.Itoa(p.port), "-k", "", "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=50")
-		p.cmd.SysProcAttr, p.cmd.Dir = p.as, p.dir
-		check(t, p.cmd.Start())
+		cmd := exec.Command("postgres", "-D", p.dir, "-p", strconv.Itoa(p.port), "-k", "", "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=50")
+		cmd.SysProcAttr, cmd.Dir = p.as, p.dir
+		check(t, cmd.Start())
+		p.cmd = cmd
 		exited := make(chan struct{})
-		go func() { _ = p.cmd.Wait(); close(exited) }()
+		go func() { _ = cmd.Wait(); close(exited) }()
 		for time.Now().Before(end) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			conn, err := pgx.Connect(ctx, p.dsn())
