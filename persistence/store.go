@@ -25,6 +25,7 @@ type Store struct {
 	owned      bool
 	shared     shared
 	savepoints savepoints
+	judge      *judge // nil: every call by itself, or as the runner combines them
 }
 
 // Config is what a dialect package opens a store with.
@@ -33,6 +34,9 @@ type Config struct {
 	Reader  *sqlx.DB // for reads outside of transactions; DB where nil
 	Dialect Dialect
 	Runner  Runner
+	// Judge has concurrent calls share a commit, decided in Go under the rows' locks. It
+	// is for databases that can skip locked rows but not take statements in a pipeline.
+	Judge bool
 	// Wait bounds how long a call waits for a connection; default 5 s.
 	Wait time.Duration
 	// Owned: Close closes the pools.
@@ -47,7 +51,11 @@ func New(c Config) *Store {
 	if c.Wait <= 0 {
 		c.Wait = 5 * time.Second
 	}
-	return &Store{db: c.DB, reader: c.Reader, d: c.Dialect, runner: c.Runner, wait: c.Wait, owned: c.Owned}
+	s := &Store{db: c.DB, reader: c.Reader, d: c.Dialect, runner: c.Runner, wait: c.Wait, owned: c.Owned}
+	if c.Judge {
+		s.judge = newJudge(s)
+	}
+	return s
 }
 
 // DB returns the pool that writes, for transactions of the caller's own.
@@ -81,6 +89,7 @@ func (s *Store) Bind(ctx context.Context, rules *engine.Rules) (engine.Table, er
 		s: s, d: s.d, f: s.d.Features(), rules: rules, def: def, columns: columns,
 		plans: make([]atomic.Pointer[plan], len(def.Transitions)), ones: make([]oneShapes, len(def.Transitions)), compounds: make([]compoundShapes, len(def.Transitions)),
 	}
+	t.judgeable = t.exact()
 	t.fields = t.fieldColumns(columns[len(columns)-len(def.Fields):])
 	t.read, t.readLocked, t.state = t.readText(false), t.readText(true), t.stateText()
 	t.exists, t.insert, t.takeLock = t.existsText(), t.insertText(), t.takeLockText()

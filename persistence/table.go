@@ -18,6 +18,8 @@ type table struct {
 	rules *engine.Rules
 	def   *definitions.Machine
 	plans []atomic.Pointer[plan]
+	// judgeable: its calls may be decided in Go, see judge.
+	judgeable bool
 	// fields say where the fields stand, with the widths the database gives them.
 	fields []sqlexpr.Column
 	// ones and createOnes are the texts where one statement is the whole unit.
@@ -49,6 +51,17 @@ func (t *table) CanonicalID(id string) (string, error) {
 
 // Apply sends the CAS, the journal row and the effect as one unit.
 func (t *table) Apply(ctx context.Context, tx engine.Tx, call *engine.Call) (engine.Change, error) {
+	if t.s.judge == nil || tx != nil || call.Effect != nil || !t.judgeable {
+		return t.apply(ctx, tx, call)
+	}
+	return t.s.judge.apply(ctx, &judged{
+		t: t, p: t.planOf(call.Transition), v: &values{call: call, id: t.idValue(call.ID), entity: call.ID},
+		alone: func(ctx context.Context) (engine.Change, error) { return t.apply(ctx, nil, call) },
+	})
+}
+
+// apply runs a call by itself.
+func (t *table) apply(ctx context.Context, tx engine.Tx, call *engine.Call) (engine.Change, error) {
 	v := &values{call: call, id: t.idValue(call.ID), entity: call.ID}
 	p := t.planOf(call.Transition)
 	plain := !t.def.Journal.Enabled && (call.Version != 0 || t.tellsVersion()) && p.single >= 0 && p.whole.target >= 0 && !p.whole.readsRow

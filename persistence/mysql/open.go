@@ -33,6 +33,16 @@ type options struct {
 	lockWait  time.Duration // for a row
 	statement time.Duration // for one statement, on MariaDB
 	conns     int
+	single    bool
+}
+
+// WithoutGroupCommit gives every call a commit of its own. The results are the
+// same; many callers at once are slower.
+func WithoutGroupCommit() Option {
+	return func(o *options) error {
+		o.single = true
+		return nil
+	}
 }
 
 // WithWait bounds how long a call waits for a connection of the pool; default 5 s.
@@ -161,7 +171,7 @@ func New(db *sqlx.DB, opts ...Option) (*persistence.Store, error) {
 func store(db *sqlx.DB, server server, o options, owned bool) *persistence.Store {
 	d := dialect{server}
 	return persistence.New(persistence.Config{
-		DB: db, Dialect: d, Runner: &runner{db: db, begin: d.begin(), noWait: server.compound(), wait: o.wait}, Wait: o.wait, Owned: owned,
+		DB: db, Dialect: d, Runner: &runner{db: db, begin: d.begin(), noWait: server.compound(), wait: o.wait}, Wait: o.wait, Owned: owned, Judge: !o.single,
 	})
 }
 
