@@ -149,11 +149,12 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`)
 			return err
 		}
 		defer tx.Rollback() //nolint:errcheck // after Commit there is nothing to do
-		if err := one(tx.StmtContext(ctx, update).ExecContext(ctx, to, rowOf(caller, n), from, version)); err != nil {
+		if err := one(tx.StmtContext(ctx, update).ExecContext(ctx, to, rowOf(caller, n), from, version)); err != nil { //nolint:sqlclosecheck // the transaction closes it
 			return err
 		}
 		token := fmt.Sprintf("#%032x", serial.Add(1))
-		if err := one(tx.StmtContext(ctx, insert).ExecContext(ctx, "lamp", rowOf(caller, n), version+1, transition, from, to, "{}", token, token+token, token, nil, nil, nil, time.Now())); err != nil {
+		args := []any{"lamp", rowOf(caller, n), version + 1, transition, from, to, "{}", token, token + token, token, nil, nil, nil, time.Now()}
+		if err := one(tx.StmtContext(ctx, insert).ExecContext(ctx, args...)); err != nil { //nolint:sqlclosecheck // the transaction closes it
 			return err
 		}
 		return tx.Commit()
@@ -171,6 +172,7 @@ func BenchmarkRatios(b *testing.B) {
 }
 
 func benchRatios(b *testing.B, n int) {
+	b.Helper()
 	pool := benchPool(b)
 	floor := &contender{name: "update", turn: byHand(b, pool.lamps(b, "floor", false))}
 	tx := &contender{name: "tx", turn: txByHand(b, pool.lamps(b, "tx", true))}

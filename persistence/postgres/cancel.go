@@ -21,10 +21,10 @@ type canceller struct{ conn *pgconn.PgConn }
 func newCanceller(conn *pgconn.PgConn) ctxwatch.Handler { return canceller{conn} }
 
 // HandleCancel runs when the context has ended, beside the call that waits.
-func (c canceller) HandleCancel(context.Context) {
+func (c canceller) HandleCancel(ended context.Context) {
 	deadline := time.Now().Add(grace)
 	_ = c.conn.Conn().SetDeadline(deadline) // where this fails the connection is gone already
-	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ended), deadline)
 	defer cancel()
 	_ = c.conn.CancelRequest(ctx) // where this fails the deadline ends the call
 	c.conn.CustomData()[cancelled] = true

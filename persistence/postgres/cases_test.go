@@ -225,7 +225,7 @@ func TestDeclaredUniqueKey(t *testing.T) {
 	if _, err := r.m.Create(t.Context(), engine.Row{"id": "4", "number": "B", "seat": "s1"}); err == nil || !strings.Contains(err.Error(), "seats") {
 		t.Errorf("a unique index that is not declared: %v", err)
 	}
-	var mu = make(chan struct{}, 1)
+	mu := make(chan struct{}, 1)
 	applied := 0
 	together(callers, func(i int) {
 		res, err := r.m.Create(t.Context(), engine.Row{"id": fmt.Sprint("r", i), "number": "R"})

@@ -41,7 +41,7 @@ func startPrivate(t *testing.T) *private {
 			t.Skipf("no server of our own to kill: put PostgreSQL's %s into the PATH", program)
 		}
 	}
-	dir, err := os.MkdirTemp("", "fsmgen-pg")
+	dir, err := os.MkdirTemp("", "fsmgen-pg") //nolint:usetesting // another user must get there
 	check(t, err)
 	p := &private{dir: filepath.Join(dir, "data"), as: unprivileged(t, dir)}
 	t.Cleanup(func() {
