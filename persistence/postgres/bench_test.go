@@ -148,7 +148,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`)
 		if err != nil {
 			return err
 		}
-		defer tx.Rollback() //nolint:errcheck // after Commit there is nothing to do
+		defer tx.Rollback()                                                                                            //nolint:errcheck // after Commit there is nothing to do
 		if err := one(tx.StmtContext(ctx, update).ExecContext(ctx, to, rowOf(caller, n), from, version)); err != nil { //nolint:sqlclosecheck // the transaction closes it
 			return err
 		}
