@@ -101,7 +101,7 @@ func TestCreateOnceAtOnce(t *testing.T) {
 		t := s.t
 		for round := range 3 {
 			number := fmt.Sprint("N-", round)
-			calls := together(32, func(i int) (engine.Result, error) {
+			calls := atOnce(32, func(i int) (engine.Result, error) {
 				cents := 1
 				if i%4 == 3 {
 					cents = 2

@@ -52,7 +52,7 @@ func TestSecondPaymentAtOnce(t *testing.T) {
 			id := fmt.Sprint("p", round)
 			s.create(t, s.m, engine.Row{"id": id, "amount": 9900})
 			ref := func(i int) string { return fmt.Sprint("wx-", i%3) }
-			calls := together(24, func(i int) (engine.Result, error) {
+			calls := atOnce(24, func(i int) (engine.Result, error) {
 				return s.m.Fire(context.Background(), "pay", id, payBy(ref(i)))
 			})
 			outcomes := count(t, calls, engine.ErrMismatch)

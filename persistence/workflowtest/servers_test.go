@@ -26,6 +26,12 @@ func setting(name, usual string) string {
 	return usual
 }
 
+func postgresDSN() string {
+	return setting("FSMGEN_TEST_POSTGRES", "postgres://postgres@127.0.0.1:5432/test?sslmode=disable")
+}
+
+func mariaDSN() string { return setting("FSMGEN_TEST_MYSQL", "root@tcp(127.0.0.1:3306)/test") }
+
 // missing skips a test whose server does not answer, or fails it where the server has
 // to be there.
 func missing(t testing.TB, what, how string, err error) {
@@ -60,7 +66,7 @@ type unreachable struct{ error }
 // postgresSchema makes a schema of the test's own and gives the DSN that looks there first.
 func postgresSchema(t testing.TB) string {
 	t.Helper()
-	dsn := setting("FSMGEN_TEST_POSTGRES", "postgres://postgres@127.0.0.1:5432/test?sslmode=disable")
+	dsn := postgresDSN()
 	name := placeName()
 	ownPlace(t, "PostgreSQL", "start one on 127.0.0.1:5432 with a database test, or set FSMGEN_TEST_POSTGRES to a DSN",
 		"pgx", dsn, "CREATE SCHEMA "+name, "DROP SCHEMA "+name+" CASCADE")
@@ -75,7 +81,7 @@ func postgresSchema(t testing.TB) string {
 // mariaDatabase makes a database of the test's own.
 func mariaDatabase(t testing.TB) *driver.Config {
 	t.Helper()
-	cfg, err := driver.ParseDSN(setting("FSMGEN_TEST_MYSQL", "root@tcp(127.0.0.1:3306)/test"))
+	cfg, err := driver.ParseDSN(mariaDSN())
 	check(t, err)
 	name := placeName()
 	ownPlace(t, "MariaDB", "start one on 127.0.0.1:3306 with a database test and root without a password, or set FSMGEN_TEST_MYSQL to a DSN",

@@ -63,8 +63,9 @@ func (s *site) now() time.Time { return start.Add(time.Duration(s.clock.Load()) 
 
 // kind opens an empty place for a test, and skips it where there is no server.
 type kind struct {
-	name string
-	open func(t testing.TB) place
+	name  string
+	open  func(t testing.TB) place
+	there func() bool // whether open would succeed
 }
 
 // place is a database of the test's own: open connects a store to it. Tables that a
@@ -76,14 +77,16 @@ type place struct {
 
 func kinds() []kind {
 	return []kind{
-		{"memory", openMemory},
-		{"sqlite", openSQLite},
-		{"postgres", openPostgres},
-		{"mariadb", openMariaDB},
+		{"memory", openMemory, always},
+		{"sqlite", openSQLite, always},
+		{"postgres", openPostgres, func() bool { return admin("pgx", postgresDSN(), "SELECT 1") == nil }},
+		{"mariadb", openMariaDB, func() bool { return admin("mysql", mariaDSN(), "SELECT 1") == nil }},
 	}
 }
 
 func databases() []kind { return kinds()[1:] }
+
+func always() bool { return true }
 
 func openMemory(testing.TB) place {
 	return place{open: func(testing.TB, ...*definitions.Machine) backend {

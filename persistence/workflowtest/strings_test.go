@@ -44,17 +44,17 @@ func recorded(log *recorder.Log) []kind {
 		}}
 	}
 	return []kind{
-		{"sqlite", func(t testing.TB) place {
+		{name: "sqlite", open: func(t testing.TB) place {
 			t.Helper()
 			db := through(t, &sqlite3.SQLiteDriver{}, "file:"+filepath.Join(t.TempDir(), "x.db")+"?_journal_mode=WAL", "sqlite3")
 			return over(db, func() (*persistence.Store, error) { return sqlite.New(db) })
 		}},
-		{"postgres", func(t testing.TB) place {
+		{name: "postgres", open: func(t testing.TB) place {
 			t.Helper()
 			db := through(t, &stdlib.Driver{}, postgresSchema(t), "pgx")
 			return over(db, func() (*persistence.Store, error) { return postgres.New(db) })
 		}},
-		{"mariadb", func(t testing.TB) place {
+		{name: "mariadb", open: func(t testing.TB) place {
 			t.Helper()
 			cfg := mariaDatabase(t)
 			cfg.ParseTime, cfg.Params = true, map[string]string{"time_zone": "'+00:00'"}

@@ -15,7 +15,7 @@ func TestVotes(t *testing.T) {
 	onEach(t, kinds(), func(s *site) {
 		t := s.t
 		s.create(t, s.m, engine.Row{"id": "a", "required": enough})
-		calls := together(callers+callers/2, func(i int) (engine.Result, error) {
+		calls := atOnce(callers+callers/2, func(i int) (engine.Result, error) {
 			voter := fmt.Sprint("voter-", i%callers)
 			return s.m.Fire(context.Background(), "approve", "a", engine.Args{"approver": voter, "round": 1})
 		})
@@ -50,7 +50,7 @@ func TestVotesWithoutThreshold(t *testing.T) {
 	onEach(t, kinds(), func(s *site) {
 		t := s.t
 		s.create(t, s.m, engine.Row{"id": "a", "required": 1000})
-		calls := together(32, func(i int) (engine.Result, error) {
+		calls := atOnce(32, func(i int) (engine.Result, error) {
 			return s.m.Fire(context.Background(), "approve", "a", engine.Args{"approver": fmt.Sprint(i), "round": 1})
 		})
 		if n := count(t, calls, nil)[engine.Applied]; n != 32 {

@@ -143,7 +143,7 @@ func TestTwoMachinesOneRow(t *testing.T) {
 		reception, acceptance := s.machines["reception"], s.machines["acceptance"]
 		for _, id := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
 			s.create(t, reception, engine.Row{"id": id})
-			results := together(2, func(i int) (engine.Result, error) {
+			results := atOnce(2, func(i int) (engine.Result, error) {
 				if i == 0 {
 					return reception.Fire(context.Background(), "receive", id, nil)
 				}
@@ -185,7 +185,7 @@ func TestReportsOutOfOrder(t *testing.T) {
 			s.create(t, m, engine.Row{"id": id})
 			s.apply(t, m, "attach", id, nil)
 			s.apply(t, m, "confirm", id, engine.Args{"outcome": "manual"})
-			wantOneOf(t, together(2, func(i int) (engine.Result, error) {
+			wantOneOf(t, atOnce(2, func(i int) (engine.Result, error) {
 				return m.Fire(context.Background(), []string{"cancel", "capture"}[i], id, nil)
 			}), engine.ErrNotAllowed)
 		}
@@ -213,7 +213,7 @@ func TestClosedForTwoReasons(t *testing.T) {
 		s.wantRow(t, m, "paid", "TRADE_SUCCESS", 4, 4, engine.Row{"refunded": dec("3")})
 		for _, id := range []string{"a", "b", "c", "d", "e", "f"} {
 			s.create(t, m, engine.Row{"id": id, "total": "1"})
-			wantOneOf(t, together(2, func(i int) (engine.Result, error) {
+			wantOneOf(t, atOnce(2, func(i int) (engine.Result, error) {
 				return m.Fire(context.Background(), []string{"time_out", "pay"}[i], id, nil)
 			}), engine.ErrNotAllowed)
 		}

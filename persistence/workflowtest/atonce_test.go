@@ -14,8 +14,8 @@ type got struct {
 	err error
 }
 
-// together makes n calls at once.
-func together(n int, call func(i int) (engine.Result, error)) []got {
+// atOnce makes n calls at once.
+func atOnce(n int, call func(i int) (engine.Result, error)) []got {
 	out := make([]got, n)
 	gate := make(chan struct{})
 	var group sync.WaitGroup
