@@ -60,19 +60,7 @@ func (l *loader) assignment(n *node, d *draft, f *Field) *expr.Expr {
 	}
 	e, problems := expr.ParseAssignment(strings.TrimSpace(text), l.env(d), f.variable())
 	l.reportExpression(n, problems)
-	if e != nil && isComputed(e.Root) {
-		l.feature(n.at, "arithmetic")
-	}
 	return e
-}
-
-// isComputed reports whether an expression is more than one value taken over.
-func isComputed(n *expr.Node) bool {
-	switch n.Op {
-	case expr.OpLit, expr.OpField, expr.OpArg, expr.OpNow:
-		return false
-	}
-	return true
 }
 
 func (l *loader) reportExpression(n *node, problems []expr.Problem) {

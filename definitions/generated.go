@@ -160,6 +160,11 @@ func (l *loader) checkHooks() {
 				continue
 			}
 			method := GoName(h.name)
+			if slices.Contains(vetMethods, method) {
+				l.report(d.object.get(h.kind).at, finding{rule: ruleReservedName, name: h.name},
+					"the %s %q would be the method %s, whose signature Go's standard library fixes, and go vet refuses any other", h.kind, h.name, method)
+				continue
+			}
 			first, taken := uses[method]
 			if taken && first != h {
 				l.report(d.object.get(h.kind).at, finding{rule: ruleNameCollision, name: h.name},

@@ -91,7 +91,6 @@ func TestAllowed(t *testing.T) {
 // TestStar: "*" is every state that is not final, less the targets, and comes
 // after the specific moves.
 func TestStar(t *testing.T) {
-	buildEverything(t)
 	m := mustParse(t, []byte(`machine: m
 table: {name: t}
 initial: a
@@ -130,7 +129,6 @@ func TestOrder(t *testing.T) {
 	if got := strings.Join(names, " "); got != "y z x u w v" {
 		t.Errorf("transitions in the order %s", got)
 	}
-	buildEverything(t)
 	all := mustParse(t, []byte(strings.Replace(mustRead(t, "testdata/AllForms/input.yaml"), "early: [draft, imported]", "early: [imported, draft]", 1)))
 	if got := strings.Join(all.Groups[0].States, " "); got != "draft imported" {
 		t.Errorf("group early = %s", got)

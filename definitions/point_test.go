@@ -12,7 +12,6 @@ import (
 // TestFindingsPointAtNames: where a finding names something that was written, the
 // place is where it stands.
 func TestFindingsPointAtNames(t *testing.T) {
-	buildEverything(t)
 	rules := []string{
 		ruleUnknownKey, ruleUnknownState, ruleUnknownField, ruleUnknownGroup, ruleUnknownTransition, ruleUnknownType,
 		ruleDeadEnd, ruleUnreachableState, ruleSetOwnColumn, ruleColumnSetTwice, ruleMixedEntry, ruleBadDefault,

@@ -12,7 +12,6 @@ func (l *loader) readMoves(d *draft) {
 		d.moves = []*moveDraft{l.readMove(o, d)}
 		return
 	}
-	l.feature(o.at("moves"), "moves")
 	for _, key := range []string{"from", "to"} {
 		if o.has(key) {
 			l.report(o.at(key), finding{rule: ruleMovesAndFrom, name: key}, "%s stands beside moves; write it in each move", key)
@@ -69,7 +68,6 @@ func (l *loader) readTargets(m *moveDraft, n *node, d *draft) {
 		l.wrongType(n, "to is a state, or a list of {state, when}")
 		return
 	}
-	l.feature(n.at, "branches")
 	if len(n.items) == 0 {
 		l.report(n.at, finding{rule: ruleEmptyList}, "to names no state")
 	}

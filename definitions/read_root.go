@@ -108,7 +108,6 @@ func (l *loader) readUnique(root *object) {
 	if n == nil {
 		return
 	}
-	l.feature(root.at("unique"), "unique")
 	if n.kind != sequence {
 		l.wrongType(n, "unique is a list of keys, each a list of fields, as in [[order_no]]")
 		return

@@ -71,7 +71,6 @@ func (l *loader) readHook(o *object, key string) string {
 	if n == nil {
 		return ""
 	}
-	l.feature(o.at(key), key)
 	text, ok := l.text(n, key)
 	if !ok || !l.checkIdentifier(n, "a hook") {
 		return ""
@@ -127,7 +126,6 @@ func (l *loader) readWhen(o *object, d *draft) *expr.Expr {
 	if n == nil {
 		return nil
 	}
-	l.feature(o.at("when"), "when")
 	return l.condition(n, d)
 }
 
@@ -199,7 +197,6 @@ func (l *loader) readKey(d *draft) {
 		d.Key.Required = true
 		return
 	}
-	l.feature(d.object.at("key"), "derived-key")
 	for _, part := range l.entries(n, "key") {
 		if name, ok := l.keyPart(part, d); ok {
 			d.Key.Args = append(d.Key.Args, name)
@@ -238,7 +235,6 @@ func (l *loader) readIdentity(d *draft) {
 	if n == nil {
 		return
 	}
-	l.feature(d.object.at("identity"), "identity")
 	for _, item := range l.list(n, "identity") {
 		arg, ok := d.Arg(item.value)
 		if !ok {

@@ -34,7 +34,6 @@ const (
 	ruleEmptyList        = "empty-list"
 	ruleEmptyText        = "empty-text"
 	ruleBadValue         = "bad-value"
-	ruleUnsupported      = "unsupported"
 
 	ruleBadName         = "bad-name"
 	ruleNotNFC          = "not-nfc"
@@ -103,7 +102,6 @@ var rules = [...]Rule{
 	{ID: ruleEmptyList, Summary: "A list that must name something is not empty."},
 	{ID: ruleEmptyText, Summary: "A text that must say something is not empty."},
 	{ID: ruleBadValue, Summary: "A value is one of those its key allows."},
-	{ID: ruleUnsupported, Summary: "The key is part of the format, but this version of fsmgen cannot run it yet."},
 
 	{ID: ruleBadName, Summary: "Names keep to the characters and length their kind allows."},
 	{ID: ruleNotNFC, Summary: "Names are in Unicode normal form C."},

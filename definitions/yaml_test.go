@@ -314,7 +314,6 @@ func TestNoFollowers(t *testing.T) {
 		"a source that is none":      {"machine: m\ntable: {name: t}\ninitial: a\nstates: {a: , bbbb: {final: true}}\ntransitions: {go: {from: zzzzzz, to: bbbb}}\n", "5:26 unknown-state"},
 	} {
 		t.Run(title, func(t *testing.T) {
-			buildEverything(t)
 			check(t, []byte(tt.text), tt.want)
 		})
 	}
@@ -394,7 +393,6 @@ func FuzzParse(f *testing.F) {
 	for _, s := range []string{"a: &a [*a]", "<<: *a", "- - -", "? ", "%YAML 1.1\n---", "a: |2\n   x", "\"\\U0010ffff\"", "{a: b", "- &x\n  *x : y", "a: !!binary"} {
 		f.Add([]byte(s))
 	}
-	buildEverything(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		begin := time.Now()
 		m, err := Parse("x.yaml", data)
