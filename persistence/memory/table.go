@@ -165,7 +165,7 @@ func (t *table) Create(ctx context.Context, tx engine.Tx, call *engine.Creation)
 }
 
 func (t *table) create(l *layer, call *engine.Creation) (engine.Change, error) {
-	if l.row(t.rowKey(call.ID)) != nil || t.twin(l, call.ID, call.Values) != "" || t.keySeen(l, call.ID, call.Key) != nil {
+	if l.row(t.rowKey(call.ID)) != nil || t.twin(l, call.ID, call.Values) != "" {
 		return engine.Change{}, nil
 	}
 	if err := t.constraints(l, call.ID, call.Values); err != nil {

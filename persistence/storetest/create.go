@@ -131,6 +131,10 @@ func createAfterDelete(e *env) {
 	e.refuse(engine.ErrNotAllowed, "ship", "o-1", nil)
 	e.wantResult(e.apply("pay", "o-1", engine.Args{"payment_ref": "b"}), engine.Applied, "paid", 4)
 	e.wantJournal("o-1", "", "pay", "", "pay")
+	e.remove("o-1")
+	e.create(engine.Row{"id": "o-1", "amount": 3})
+	e.apply("cancel", "o-1", nil)
+	e.refuse(engine.ErrNotAllowed, "pay", "o-1", engine.Args{"payment_ref": "b"})
 }
 
 func createDefaults(e *env) {

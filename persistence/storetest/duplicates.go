@@ -13,6 +13,7 @@ func duplicateChecks() []check {
 		{name: "refuse: only a seen key is a duplicate", run: duplicateRefuse},
 		{name: "what was undone is no duplicate", run: duplicateUndone},
 		{name: "accept: whoever reached the target", run: duplicateAccept},
+		{name: "who was first is who entered the state, not who moved within it", run: duplicateSelf},
 		{name: "a hundred late callbacks", run: duplicateLate},
 	}
 }
@@ -108,6 +109,25 @@ func duplicateAccept(e *env) {
 	e.wantResult(res, engine.AlreadyReached, "submitted", 5)
 	if res.First == nil || res.First.Transition != "undo" {
 		e.Errorf("First is %+v", res.First)
+	}
+}
+
+func duplicateSelf(e *env) {
+	e.open(ticket)
+	e.create(engine.Row{"id": "t"})
+	e.apply("touch", "t", engine.Args{"note": "n"})
+	res := e.fire("release", "t", nil)
+	e.wantResult(res, engine.AlreadyReached, "open", 2)
+	if res.First == nil || res.First.Version != 1 || res.First.Transition != "" {
+		e.Errorf("First is %+v, want the creation", res.First)
+	}
+	e.apply("hold", "t", engine.Args{"by": "x"})
+	e.apply("release", "t", nil)
+	e.apply("touch", "t", engine.Args{"note": "n"})
+	res = e.fire("release", "t", nil)
+	e.wantResult(res, engine.AlreadyReached, "open", 5)
+	if res.First == nil || res.First.Version != 4 || res.First.Transition != "release" {
+		e.Errorf("First is %+v, want the release", res.First)
 	}
 }
 

@@ -45,9 +45,10 @@ table: {name: parcels, status: label_state}
 initial: blank
 states:
   blank:
-  printed: {final: true}
+  printed:
 transitions:
   print: {from: blank, to: printed}
+  peel:  {from: printed, to: blank}
 `
 
 func uniqueChecks() []check {
@@ -158,17 +159,24 @@ func uniqueShared(e *env) {
 	if got.State != "blank" || got.Version != 1 {
 		e.Fatalf("the other machine reads %+v", got)
 	}
-	res, err := labels.Fire(e.Context(), "print", "p", nil, engine.WithKey("k"))
-	e.must(err)
-	e.wantResult(res, engine.Applied, "printed", 2)
-	e.wantResult(e.apply("go", "p", nil, engine.WithKey("k")), engine.Applied, "gone", 3)
-	res, err = labels.Fire(e.Context(), "print", "p", nil)
-	e.must(err)
-	e.wantResult(res, engine.AlreadyReached, "printed", 3)
+	e.wantResult(e.apply("go", "p", nil, engine.WithKey("k")), engine.Applied, "gone", 2)
+	step := func(transition string, outcome engine.Outcome, state string, version int64, opts ...engine.CallOption) engine.Result {
+		e.Helper()
+		res, err := labels.Fire(e.Context(), transition, "p", nil, opts...)
+		e.must(err)
+		e.wantResult(res, outcome, state, version)
+		return res
+	}
+	step("print", engine.Applied, "printed", 3, engine.WithKey("k"))
+	step("print", engine.AlreadyReached, "printed", 3)
+	if res := step("peel", engine.Applied, "blank", 4); res.From != "printed" {
+		e.Errorf("peel = %+v", res)
+	}
 	e.remove("p")
-	e.wantResult(e.create(engine.Row{"id": "p", "weight": 3}), engine.Applied, "packed", 4)
-	// The label of the earlier parcel is no label of this one.
-	res, err = labels.Fire(e.Context(), "print", "p", nil)
-	e.must(err)
-	e.wantResult(res, engine.Applied, "printed", 5)
+	e.wantResult(e.create(engine.Row{"id": "p", "weight": 3}), engine.Applied, "packed", 5)
+	// What was done to the label of the earlier parcel was not done to this one.
+	if res := step("peel", engine.AlreadyReached, "blank", 5); res.First != nil {
+		e.Errorf("First is %+v, of an earlier row", res.First)
+	}
+	step("print", engine.Applied, "printed", 6)
 }
