@@ -61,6 +61,21 @@ func TestClassify(t *testing.T) {
 	}
 }
 
+// TestCommitting: what interrupts a statement that carries its COMMIT may have come
+// after it.
+func TestCommitting(t *testing.T) {
+	for _, number := range []uint16{1317, 1969, 3024, 1053, 1180, 1927} {
+		if got := committing(serverError(number, "")); got != engine.ClassUnknown {
+			t.Errorf("%d at COMMIT: class %v", number, got)
+		}
+	}
+	for _, number := range []uint16{1213, 1205, 1020} {
+		if got := committing(serverError(number, "")); got != engine.ClassRetryable {
+			t.Errorf("%d at COMMIT: class %v", number, got)
+		}
+	}
+}
+
 // isCall fits the statement that carries a transition.
 func isCall(e recorder.Event) bool {
 	return e.Op == "query" && strings.HasPrefix(e.Text, "BEGIN NOT ATOMIC DECLARE")

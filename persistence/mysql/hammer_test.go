@@ -122,7 +122,7 @@ func TestChaos(t *testing.T) {
 	check(t, err)
 	defer proxy.Close() //nolint:errcheck // the test is over
 	broken := cfg.Clone()
-	broken.Addr, broken.ReadTimeout = proxy.Addr(), 500*time.Millisecond
+	broken.Addr, broken.ReadTimeout = proxy.Addr(), time.Second
 	store, err := Open(ctx, broken.FormatDSN(), WithConns(8))
 	check(t, err)
 	t.Cleanup(func() { check(t, store.Close()) })
@@ -256,6 +256,44 @@ func TestKilled(t *testing.T) {
 	kills.Wait()
 	if _, version := r.where(t, "x"); version != int64(1+callers*each) {
 		t.Errorf("the row is at version %d, want %d", version, 1+callers*each)
+	}
+	r.whole(t)
+}
+
+// TestKilledInCompound: a compound that is stopped from outside leaves its transaction
+// open; it is ended before anybody else gets the connection.
+func TestKilledInCompound(t *testing.T) {
+	r := open(t, counter, WithConns(1))
+	r.create(t, "x", nil)
+	r.create(t, "y", nil)
+	free := r.hold(t, "x")
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { // this caller cannot give up, so the compound waits for the row
+		_, err := r.m.Fire(context.WithoutCancel(ctx), "add", "x", engine.Args{"by": 1}, engine.WithKey("k"))
+		done <- err
+	}()
+	admin, err := pool(r.cfg)
+	check(t, err)
+	defer admin.Close() //nolint:errcheck // it only kills
+	for killed, end := 0, time.Now().Add(5*time.Second); killed < 2; time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("nothing waits for the row")
+		}
+		var id int64
+		if err := admin.GetContext(ctx, &id, "SELECT id FROM information_schema.PROCESSLIST WHERE db = ? AND id <> CONNECTION_ID() AND command IN ('Query', 'Execute')", r.cfg.DBName); err != nil {
+			continue
+		}
+		_, err := admin.ExecContext(ctx, fmt.Sprint("KILL QUERY ", id))
+		check(t, err)
+		killed++
+	}
+	free()
+	check(t, <-done)
+	r.fire(t, engine.Applied, "next", "y", nil)
+	if n := r.entries(t, "x"); n != 2 {
+		t.Errorf("%d entries, want 2", n)
 	}
 	r.whole(t)
 }

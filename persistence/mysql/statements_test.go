@@ -150,6 +150,19 @@ func TestStatementsOfBareMachine(t *testing.T) {
 	wantStatements(t, log, noWait+bare+" AND `version` = ? AND `version` IS NOT NULL")
 }
 
+// TestStatementsWithTrigger: where a trigger can hide the version that the UPDATE
+// wrote, the UPDATE does not stand alone.
+func TestStatementsWithTrigger(t *testing.T) {
+	r, log := recorded(t, lamp)
+	r.create(t, "l", nil)
+	r.exec(t, "CREATE TRIGGER watch AFTER UPDATE ON lamps FOR EACH ROW SET @watched = NEW.id")
+	m := bound(t, r)
+	log.Reset()
+	_, err := m.Fire(t.Context(), "switch_on", "l", nil)
+	check(t, err)
+	wantStatements(t, log, head+begin+noWait+bare+" AND `version` IS NOT NULL"+strings.TrimSuffix(hit, " ")+" COMMIT"+strings.TrimPrefix(end, "; COMMIT"))
+}
+
 func TestStatementsInCallersTransaction(t *testing.T) {
 	r, log := recorded(t, order)
 	for _, id := range []string{"o-1", "o-2", "o-3"} {
