@@ -19,6 +19,7 @@ type handleView struct {
 type handleMove struct {
 	Handle   string
 	Method   string
+	Const    string // of the transition
 	Doc      string
 	ArgsType string
 	Returns  string
@@ -45,7 +46,7 @@ func (v *fileView) addHandles(m *definitions.Machine) {
 // handleMove describes transition j of a state, whose view is there already.
 func (v *fileView) handleMove(handle, state string, j int, targets []string) handleMove {
 	t := &v.Transitions[j]
-	mv := handleMove{Handle: handle, Method: t.Method, ArgsType: t.ArgsType, Returns: "Handle"}
+	mv := handleMove{Handle: handle, Method: t.Method, Const: t.Const, ArgsType: t.ArgsType, Returns: "Handle"}
 	if len(targets) == 1 {
 		mv.Returns, mv.Target = v.handle(targets[0]), stateConst(targets[0])
 		v.HasTyped = true

@@ -197,6 +197,17 @@ func (m *Machine) checkID(id string) error {
 	return nil
 }
 
+// Conflict is [ErrConflict] about the row as it was read, for generated handles: they
+// find by themselves that the row has left the version they stand for.
+func (m *Machine) Conflict(transition, id, state string, version int64, detail string) error {
+	e := Error{Machine: m.rules.def.Name, Transition: transition, ID: id, State: state, Version: version}
+	if s, ok := m.rules.byName[state]; ok {
+		e.Allowed = m.rules.allowed[s]
+	}
+	e.Detail = fmt.Sprintf("%s, and the row is %s at version %d", detail, state, version)
+	return newError(ErrConflict, e)
+}
+
 // readError wraps an error of a read: nothing was written, so it is worth repeating
 // where the database says so.
 func (m *Machine) readError(ctx context.Context, id string, err error) error {

@@ -383,7 +383,7 @@ func (h fsmHandle) Get(ctx context.Context) (Visa, error) {
 	}
 	o, err := h.m.Get(ctx, h.row.ID)
 	if err == nil && o.Version != h.row.Version {
-		return Visa{}, fmt.Errorf("visa: row %v: %w: the handle is of version %d, the row is %s at version %d", o.ID, engine.ErrConflict, h.row.Version, o.Status, o.Version)
+		return Visa{}, h.m.fsm.Conflict("", fmt.Sprint(o.ID), string(o.Status), o.Version, fmt.Sprintf("the handle is of version %d", h.row.Version))
 	}
 	return o, err
 }
@@ -401,14 +401,14 @@ func (h fsmHandle) in(s State) Handle {
 	return nil // [Machine.Get] has refused every other
 }
 
-// to is the handle behind a transition that can only lead to s.
-func (h fsmHandle) to(s State, r Result, err error) (fsmHandle, error) {
+// to is the handle behind the transition t, which can only lead to s.
+func (h fsmHandle) to(t Transition, s State, r Result, err error) (fsmHandle, error) {
 	if err != nil {
 		return fsmHandle{}, err
 	}
 	version, ok := h.reached(s, r)
 	if !ok {
-		return fsmHandle{}, fmt.Errorf("visa: row %v: %w: an earlier request led elsewhere than to %s, the row is %s at version %d", r.ID, engine.ErrConflict, s, r.State, r.Version)
+		return fsmHandle{}, h.m.fsm.Conflict(string(t), fmt.Sprint(r.ID), string(r.State), r.Version, "an earlier request led elsewhere than to "+string(s))
 	}
 	return fsmHandle{m: h.m, row: Visa{ID: r.ID, Status: s, Version: version}, res: r}, nil
 }
@@ -439,14 +439,14 @@ func (h VisaAsked) In(tx engine.Tx) VisaAsked {
 // Grant is [Machine.Grant] at the version of the handle: asked → granted.
 func (h VisaAsked) Grant(ctx context.Context, opts ...engine.CallOption) (VisaGranted, error) {
 	r, err := h.m.Grant(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateGranted, r, err)
+	next, err := h.to(TransitionGrant, StateGranted, r, err)
 	return VisaGranted{next}, err
 }
 
 // Refuse is [Machine.Refuse] at the version of the handle: asked → refused.
 func (h VisaAsked) Refuse(ctx context.Context, opts ...engine.CallOption) (VisaRefused, error) {
 	r, err := h.m.Refuse(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateRefused, r, err)
+	next, err := h.to(TransitionRefuse, StateRefused, r, err)
 	return VisaRefused{next}, err
 }
 

@@ -347,7 +347,7 @@ func (h fsmHandle) Get(ctx context.Context) (Lamp, error) {
 	}
 	o, err := h.m.Get(ctx, h.row.ID)
 	if err == nil && o.Version != h.row.Version {
-		return Lamp{}, fmt.Errorf("lamp: row %v: %w: the handle is of version %d, the row is %s at version %d", o.ID, engine.ErrConflict, h.row.Version, o.Status, o.Version)
+		return Lamp{}, h.m.fsm.Conflict("", fmt.Sprint(o.ID), string(o.Status), o.Version, fmt.Sprintf("the handle is of version %d", h.row.Version))
 	}
 	return o, err
 }
@@ -363,14 +363,14 @@ func (h fsmHandle) in(s State) Handle {
 	return nil // [Machine.Get] has refused every other
 }
 
-// to is the handle behind a transition that can only lead to s.
-func (h fsmHandle) to(s State, r Result, err error) (fsmHandle, error) {
+// to is the handle behind the transition t, which can only lead to s.
+func (h fsmHandle) to(t Transition, s State, r Result, err error) (fsmHandle, error) {
 	if err != nil {
 		return fsmHandle{}, err
 	}
 	version, ok := h.reached(s, r)
 	if !ok {
-		return fsmHandle{}, fmt.Errorf("lamp: row %v: %w: an earlier request led elsewhere than to %s, the row is %s at version %d", r.ID, engine.ErrConflict, s, r.State, r.Version)
+		return fsmHandle{}, h.m.fsm.Conflict(string(t), fmt.Sprint(r.ID), string(r.State), r.Version, "an earlier request led elsewhere than to "+string(s))
 	}
 	return fsmHandle{m: h.m, row: Lamp{ID: r.ID, Status: s, Version: version}, res: r}, nil
 }
@@ -401,7 +401,7 @@ func (h LampDark) In(tx engine.Tx) LampDark {
 // Light is [Machine.Light] at the version of the handle: dark → lit.
 func (h LampDark) Light(ctx context.Context, opts ...engine.CallOption) (LampLit, error) {
 	r, err := h.m.Light(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateLit, r, err)
+	next, err := h.to(TransitionLight, StateLit, r, err)
 	return LampLit{next}, err
 }
 

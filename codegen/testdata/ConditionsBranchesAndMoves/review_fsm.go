@@ -504,7 +504,7 @@ func (h fsmHandle) Get(ctx context.Context) (Review, error) {
 	}
 	o, err := h.m.Get(ctx, h.row.ID)
 	if err == nil && o.Version != h.row.Version {
-		return Review{}, fmt.Errorf("review: row %v: %w: the handle is of version %d, the row is %s at version %d", o.ID, engine.ErrConflict, h.row.Version, o.Status, o.Version)
+		return Review{}, h.m.fsm.Conflict("", fmt.Sprint(o.ID), string(o.Status), o.Version, fmt.Sprintf("the handle is of version %d", h.row.Version))
 	}
 	return o, err
 }
@@ -526,14 +526,14 @@ func (h fsmHandle) in(s State) Handle {
 	return nil // [Machine.Get] has refused every other
 }
 
-// to is the handle behind a transition that can only lead to s.
-func (h fsmHandle) to(s State, r Result, err error) (fsmHandle, error) {
+// to is the handle behind the transition t, which can only lead to s.
+func (h fsmHandle) to(t Transition, s State, r Result, err error) (fsmHandle, error) {
 	if err != nil {
 		return fsmHandle{}, err
 	}
 	version, ok := h.reached(s, r)
 	if !ok {
-		return fsmHandle{}, fmt.Errorf("review: row %v: %w: an earlier request led elsewhere than to %s, the row is %s at version %d", r.ID, engine.ErrConflict, s, r.State, r.Version)
+		return fsmHandle{}, h.m.fsm.Conflict(string(t), fmt.Sprint(r.ID), string(r.State), r.Version, "an earlier request led elsewhere than to "+string(s))
 	}
 	return fsmHandle{m: h.m, row: Review{ID: r.ID, Status: s, Version: version}, res: r}, nil
 }
@@ -578,7 +578,7 @@ func (h ReviewInReview) Approve(ctx context.Context, args ApproveArgs, opts ...e
 // Reject is [Machine.Reject] at the version of the handle: in_review → rejected.
 func (h ReviewInReview) Reject(ctx context.Context, opts ...engine.CallOption) (ReviewRejected, error) {
 	r, err := h.m.Reject(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateRejected, r, err)
+	next, err := h.to(TransitionReject, StateRejected, r, err)
 	return ReviewRejected{next}, err
 }
 
@@ -594,7 +594,7 @@ func (h ReviewApproved) In(tx engine.Tx) ReviewApproved {
 // Reject is [Machine.Reject] at the version of the handle: approved → rejected.
 func (h ReviewApproved) Reject(ctx context.Context, opts ...engine.CallOption) (ReviewRejected, error) {
 	r, err := h.m.Reject(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateRejected, r, err)
+	next, err := h.to(TransitionReject, StateRejected, r, err)
 	return ReviewRejected{next}, err
 }
 
@@ -625,14 +625,14 @@ func (h ReviewReturnRequested) In(tx engine.Tx) ReviewReturnRequested {
 // Reject is [Machine.Reject] at the version of the handle: return_requested → rejected.
 func (h ReviewReturnRequested) Reject(ctx context.Context, opts ...engine.CallOption) (ReviewRejected, error) {
 	r, err := h.m.Reject(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateRejected, r, err)
+	next, err := h.to(TransitionReject, StateRejected, r, err)
 	return ReviewRejected{next}, err
 }
 
 // Refund is [Machine.Refund] at the version of the handle: return_requested → refunded.
 func (h ReviewReturnRequested) Refund(ctx context.Context, args RefundArgs, opts ...engine.CallOption) (ReviewRefunded, error) {
 	r, err := h.m.Refund(ctx, h.row.ID, args, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateRefunded, r, err)
+	next, err := h.to(TransitionRefund, StateRefunded, r, err)
 	return ReviewRefunded{next}, err
 }
 

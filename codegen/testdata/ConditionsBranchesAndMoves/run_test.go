@@ -97,8 +97,10 @@ func TestReplayThatLedElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.(ReviewReturnRequested).Refund(ctx, RefundArgs{}, engine.WithKey("k")); !errors.Is(err, engine.ErrConflict) {
-		t.Errorf("got %v, want a conflict", err)
+	_, err = h.(ReviewReturnRequested).Refund(ctx, RefundArgs{}, engine.WithKey("k"))
+	var e *engine.Error
+	if !errors.Is(err, engine.ErrConflict) || !errors.As(err, &e) || e.Transition != "refund" || e.ID != "r" || e.State != "return_requested" || e.Version != 3 {
+		t.Errorf("got %+v, %v, want a conflict", e, err)
 	}
 	if row, err := m.Get(ctx, "r"); err != nil || row.Status != StateReturnRequested || row.ReturnOpenedAt == nil {
 		t.Errorf("row %+v, %v", row, err)

@@ -424,7 +424,7 @@ func (h fsmHandle) Get(ctx context.Context) (Hostile, error) {
 	}
 	o, err := h.m.Get(ctx, h.row.ID)
 	if err == nil && o.Version != h.row.Version {
-		return Hostile{}, fmt.Errorf("hostile: row %v: %w: the handle is of version %d, the row is %s at version %d", o.ID, engine.ErrConflict, h.row.Version, o.Status, o.Version)
+		return Hostile{}, h.m.fsm.Conflict("", fmt.Sprint(o.ID), string(o.Status), o.Version, fmt.Sprintf("the handle is of version %d", h.row.Version))
 	}
 	return o, err
 }
@@ -440,14 +440,14 @@ func (h fsmHandle) in(s State) Handle {
 	return nil // [Machine.Get] has refused every other
 }
 
-// to is the handle behind a transition that can only lead to s.
-func (h fsmHandle) to(s State, r Result, err error) (fsmHandle, error) {
+// to is the handle behind the transition t, which can only lead to s.
+func (h fsmHandle) to(t Transition, s State, r Result, err error) (fsmHandle, error) {
 	if err != nil {
 		return fsmHandle{}, err
 	}
 	version, ok := h.reached(s, r)
 	if !ok {
-		return fsmHandle{}, fmt.Errorf("hostile: row %v: %w: an earlier request led elsewhere than to %s, the row is %s at version %d", r.ID, engine.ErrConflict, s, r.State, r.Version)
+		return fsmHandle{}, h.m.fsm.Conflict(string(t), fmt.Sprint(r.ID), string(r.State), r.Version, "an earlier request led elsewhere than to "+string(s))
 	}
 	return fsmHandle{m: h.m, row: Hostile{ID: r.ID, Status: s, Version: version}, res: r}, nil
 }
@@ -478,7 +478,7 @@ func (h HostileOne) In(tx engine.Tx) HostileOne {
 // Go is [Machine.Go] at the version of the handle: one → two.
 func (h HostileOne) Go(ctx context.Context, args GoArgs, opts ...engine.CallOption) (HostileTwo, error) {
 	r, err := h.m.Go(ctx, h.row.ID, args, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateTwo, r, err)
+	next, err := h.to(TransitionGo, StateTwo, r, err)
 	return HostileTwo{next}, err
 }
 

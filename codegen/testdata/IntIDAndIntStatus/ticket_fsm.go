@@ -452,7 +452,7 @@ func (h fsmHandle) Get(ctx context.Context) (Ticket, error) {
 	}
 	o, err := h.m.Get(ctx, h.row.ID)
 	if err == nil && o.Version != h.row.Version {
-		return Ticket{}, fmt.Errorf("ticket: row %v: %w: the handle is of version %d, the row is %s at version %d", o.ID, engine.ErrConflict, h.row.Version, o.Status, o.Version)
+		return Ticket{}, h.m.fsm.Conflict("", fmt.Sprint(o.ID), string(o.Status), o.Version, fmt.Sprintf("the handle is of version %d", h.row.Version))
 	}
 	return o, err
 }
@@ -470,14 +470,14 @@ func (h fsmHandle) in(s State) Handle {
 	return nil // [Machine.Get] has refused every other
 }
 
-// to is the handle behind a transition that can only lead to s.
-func (h fsmHandle) to(s State, r Result, err error) (fsmHandle, error) {
+// to is the handle behind the transition t, which can only lead to s.
+func (h fsmHandle) to(t Transition, s State, r Result, err error) (fsmHandle, error) {
 	if err != nil {
 		return fsmHandle{}, err
 	}
 	version, ok := h.reached(s, r)
 	if !ok {
-		return fsmHandle{}, fmt.Errorf("ticket: row %v: %w: an earlier request led elsewhere than to %s, the row is %s at version %d", r.ID, engine.ErrConflict, s, r.State, r.Version)
+		return fsmHandle{}, h.m.fsm.Conflict(string(t), fmt.Sprint(r.ID), string(r.State), r.Version, "an earlier request led elsewhere than to "+string(s))
 	}
 	return fsmHandle{m: h.m, row: Ticket{ID: r.ID, Status: s, Version: version}, res: r}, nil
 }
@@ -508,14 +508,14 @@ func (h TicketOpen) In(tx engine.Tx) TicketOpen {
 // Hold is [Machine.Hold] at the version of the handle: open → held.
 func (h TicketOpen) Hold(ctx context.Context, opts ...engine.CallOption) (TicketHeld, error) {
 	r, err := h.m.Hold(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateHeld, r, err)
+	next, err := h.to(TransitionHold, StateHeld, r, err)
 	return TicketHeld{next}, err
 }
 
 // Close is [Machine.Close] at the version of the handle: open → closed.
 func (h TicketOpen) Close(ctx context.Context, args CloseArgs, opts ...engine.CallOption) (TicketClosed, error) {
 	r, err := h.m.Close(ctx, h.row.ID, args, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateClosed, r, err)
+	next, err := h.to(TransitionClose, StateClosed, r, err)
 	return TicketClosed{next}, err
 }
 
@@ -531,14 +531,14 @@ func (h TicketHeld) In(tx engine.Tx) TicketHeld {
 // Close is [Machine.Close] at the version of the handle: held → closed.
 func (h TicketHeld) Close(ctx context.Context, args CloseArgs, opts ...engine.CallOption) (TicketClosed, error) {
 	r, err := h.m.Close(ctx, h.row.ID, args, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateClosed, r, err)
+	next, err := h.to(TransitionClose, StateClosed, r, err)
 	return TicketClosed{next}, err
 }
 
 // Release is [Machine.Release] at the version of the handle: held → open.
 func (h TicketHeld) Release(ctx context.Context, opts ...engine.CallOption) (TicketOpen, error) {
 	r, err := h.m.Release(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateOpen, r, err)
+	next, err := h.to(TransitionRelease, StateOpen, r, err)
 	return TicketOpen{next}, err
 }
 

@@ -412,7 +412,7 @@ func (h fsmHandle) Get(ctx context.Context) (Engine, error) {
 	}
 	o, err := h.m.Get(ctx, h.row.ID)
 	if err == nil && o.Version != h.row.Version {
-		return Engine{}, fmt.Errorf("engine: row %v: %w: the handle is of version %d, the row is %s at version %d", o.ID, engine.ErrConflict, h.row.Version, o.Status, o.Version)
+		return Engine{}, h.m.fsm.Conflict("", fmt.Sprint(o.ID), string(o.Status), o.Version, fmt.Sprintf("the handle is of version %d", h.row.Version))
 	}
 	return o, err
 }
@@ -430,14 +430,14 @@ func (h fsmHandle) in(s State) Handle {
 	return nil // [Machine.Get] has refused every other
 }
 
-// to is the handle behind a transition that can only lead to s.
-func (h fsmHandle) to(s State, r Result, err error) (fsmHandle, error) {
+// to is the handle behind the transition t, which can only lead to s.
+func (h fsmHandle) to(t Transition, s State, r Result, err error) (fsmHandle, error) {
 	if err != nil {
 		return fsmHandle{}, err
 	}
 	version, ok := h.reached(s, r)
 	if !ok {
-		return fsmHandle{}, fmt.Errorf("engine: row %v: %w: an earlier request led elsewhere than to %s, the row is %s at version %d", r.ID, engine.ErrConflict, s, r.State, r.Version)
+		return fsmHandle{}, h.m.fsm.Conflict(string(t), fmt.Sprint(r.ID), string(r.State), r.Version, "an earlier request led elsewhere than to "+string(s))
 	}
 	return fsmHandle{m: h.m, row: Engine{ID: r.ID, Status: s, Version: version}, res: r}, nil
 }
@@ -468,7 +468,7 @@ func (h EngineDefinitions) In(tx engine.Tx) EngineDefinitions {
 // Errors is [Machine.Errors] at the version of the handle: definitions → fmt.
 func (h EngineDefinitions) Errors(ctx context.Context, args ErrorsArgs, opts ...engine.CallOption) (EngineFmt, error) {
 	r, err := h.m.Errors(ctx, h.row.ID, args, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateFmt, r, err)
+	next, err := h.to(TransitionErrors, StateFmt, r, err)
 	return EngineFmt{next}, err
 }
 
@@ -484,7 +484,7 @@ func (h EngineFmt) In(tx engine.Tx) EngineFmt {
 // Sync is [Machine.Sync] at the version of the handle: fmt → driver.
 func (h EngineFmt) Sync(ctx context.Context, opts ...engine.CallOption) (EngineDriver, error) {
 	r, err := h.m.Sync(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateDriver, r, err)
+	next, err := h.to(TransitionSync, StateDriver, r, err)
 	return EngineDriver{next}, err
 }
 

@@ -754,7 +754,7 @@ func (h fsmHandle) Get(ctx context.Context) (Conveyor, error) {
 	}
 	o, err := h.m.Get(ctx, h.row.ID)
 	if err == nil && o.Version != h.row.Version {
-		return Conveyor{}, fmt.Errorf("conveyor: row %v: %w: the handle is of version %d, the row is %s at version %d", o.ID, engine.ErrConflict, h.row.Version, o.Status, o.Version)
+		return Conveyor{}, h.m.fsm.Conflict("", fmt.Sprint(o.ID), string(o.Status), o.Version, fmt.Sprintf("the handle is of version %d", h.row.Version))
 	}
 	return o, err
 }
@@ -792,14 +792,14 @@ func (h fsmHandle) in(s State) Handle {
 	return nil // [Machine.Get] has refused every other
 }
 
-// to is the handle behind a transition that can only lead to s.
-func (h fsmHandle) to(s State, r Result, err error) (fsmHandle, error) {
+// to is the handle behind the transition t, which can only lead to s.
+func (h fsmHandle) to(t Transition, s State, r Result, err error) (fsmHandle, error) {
 	if err != nil {
 		return fsmHandle{}, err
 	}
 	version, ok := h.reached(s, r)
 	if !ok {
-		return fsmHandle{}, fmt.Errorf("conveyor: row %v: %w: an earlier request led elsewhere than to %s, the row is %s at version %d", r.ID, engine.ErrConflict, s, r.State, r.Version)
+		return fsmHandle{}, h.m.fsm.Conflict(string(t), fmt.Sprint(r.ID), string(r.State), r.Version, "an earlier request led elsewhere than to "+string(s))
 	}
 	return fsmHandle{m: h.m, row: Conveyor{ID: r.ID, Status: s, Version: version}, res: r}, nil
 }
@@ -830,14 +830,14 @@ func (h ConveyorS01) In(tx engine.Tx) ConveyorS01 {
 // Move01 is [Machine.Move01] at the version of the handle: s01 → s02.
 func (h ConveyorS01) Move01(ctx context.Context, opts ...engine.CallOption) (ConveyorS02, error) {
 	r, err := h.m.Move01(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateS02, r, err)
+	next, err := h.to(TransitionMove01, StateS02, r, err)
 	return ConveyorS02{next}, err
 }
 
 // Scrap is [Machine.Scrap] at the version of the handle: s01 → scrapped.
 func (h ConveyorS01) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
 	r, err := h.m.Scrap(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateScrapped, r, err)
+	next, err := h.to(TransitionScrap, StateScrapped, r, err)
 	return ConveyorScrapped{next}, err
 }
 
@@ -853,14 +853,14 @@ func (h ConveyorS02) In(tx engine.Tx) ConveyorS02 {
 // Scrap is [Machine.Scrap] at the version of the handle: s02 → scrapped.
 func (h ConveyorS02) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
 	r, err := h.m.Scrap(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateScrapped, r, err)
+	next, err := h.to(TransitionScrap, StateScrapped, r, err)
 	return ConveyorScrapped{next}, err
 }
 
 // Move02 is [Machine.Move02] at the version of the handle: s02 → s03.
 func (h ConveyorS02) Move02(ctx context.Context, opts ...engine.CallOption) (ConveyorS03, error) {
 	r, err := h.m.Move02(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateS03, r, err)
+	next, err := h.to(TransitionMove02, StateS03, r, err)
 	return ConveyorS03{next}, err
 }
 
@@ -876,14 +876,14 @@ func (h ConveyorS03) In(tx engine.Tx) ConveyorS03 {
 // Scrap is [Machine.Scrap] at the version of the handle: s03 → scrapped.
 func (h ConveyorS03) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
 	r, err := h.m.Scrap(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateScrapped, r, err)
+	next, err := h.to(TransitionScrap, StateScrapped, r, err)
 	return ConveyorScrapped{next}, err
 }
 
 // Move03 is [Machine.Move03] at the version of the handle: s03 → s04.
 func (h ConveyorS03) Move03(ctx context.Context, opts ...engine.CallOption) (ConveyorS04, error) {
 	r, err := h.m.Move03(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateS04, r, err)
+	next, err := h.to(TransitionMove03, StateS04, r, err)
 	return ConveyorS04{next}, err
 }
 
@@ -899,14 +899,14 @@ func (h ConveyorS04) In(tx engine.Tx) ConveyorS04 {
 // Scrap is [Machine.Scrap] at the version of the handle: s04 → scrapped.
 func (h ConveyorS04) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
 	r, err := h.m.Scrap(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateScrapped, r, err)
+	next, err := h.to(TransitionScrap, StateScrapped, r, err)
 	return ConveyorScrapped{next}, err
 }
 
 // Move04 is [Machine.Move04] at the version of the handle: s04 → s05.
 func (h ConveyorS04) Move04(ctx context.Context, opts ...engine.CallOption) (ConveyorS05, error) {
 	r, err := h.m.Move04(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateS05, r, err)
+	next, err := h.to(TransitionMove04, StateS05, r, err)
 	return ConveyorS05{next}, err
 }
 
@@ -922,14 +922,14 @@ func (h ConveyorS05) In(tx engine.Tx) ConveyorS05 {
 // Scrap is [Machine.Scrap] at the version of the handle: s05 → scrapped.
 func (h ConveyorS05) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
 	r, err := h.m.Scrap(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateScrapped, r, err)
+	next, err := h.to(TransitionScrap, StateScrapped, r, err)
 	return ConveyorScrapped{next}, err
 }
 
 // Move05 is [Machine.Move05] at the version of the handle: s05 → s06.
 func (h ConveyorS05) Move05(ctx context.Context, opts ...engine.CallOption) (ConveyorS06, error) {
 	r, err := h.m.Move05(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateS06, r, err)
+	next, err := h.to(TransitionMove05, StateS06, r, err)
 	return ConveyorS06{next}, err
 }
 
@@ -945,14 +945,14 @@ func (h ConveyorS06) In(tx engine.Tx) ConveyorS06 {
 // Scrap is [Machine.Scrap] at the version of the handle: s06 → scrapped.
 func (h ConveyorS06) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
 	r, err := h.m.Scrap(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateScrapped, r, err)
+	next, err := h.to(TransitionScrap, StateScrapped, r, err)
 	return ConveyorScrapped{next}, err
 }
 
 // Move06 is [Machine.Move06] at the version of the handle: s06 → s07.
 func (h ConveyorS06) Move06(ctx context.Context, opts ...engine.CallOption) (ConveyorS07, error) {
 	r, err := h.m.Move06(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateS07, r, err)
+	next, err := h.to(TransitionMove06, StateS07, r, err)
 	return ConveyorS07{next}, err
 }
 
@@ -968,14 +968,14 @@ func (h ConveyorS07) In(tx engine.Tx) ConveyorS07 {
 // Scrap is [Machine.Scrap] at the version of the handle: s07 → scrapped.
 func (h ConveyorS07) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
 	r, err := h.m.Scrap(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateScrapped, r, err)
+	next, err := h.to(TransitionScrap, StateScrapped, r, err)
 	return ConveyorScrapped{next}, err
 }
 
 // Move07 is [Machine.Move07] at the version of the handle: s07 → s08.
 func (h ConveyorS07) Move07(ctx context.Context, opts ...engine.CallOption) (ConveyorS08, error) {
 	r, err := h.m.Move07(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateS08, r, err)
+	next, err := h.to(TransitionMove07, StateS08, r, err)
 	return ConveyorS08{next}, err
 }
 
@@ -991,14 +991,14 @@ func (h ConveyorS08) In(tx engine.Tx) ConveyorS08 {
 // Scrap is [Machine.Scrap] at the version of the handle: s08 → scrapped.
 func (h ConveyorS08) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
 	r, err := h.m.Scrap(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateScrapped, r, err)
+	next, err := h.to(TransitionScrap, StateScrapped, r, err)
 	return ConveyorScrapped{next}, err
 }
 
 // Move08 is [Machine.Move08] at the version of the handle: s08 → s09.
 func (h ConveyorS08) Move08(ctx context.Context, opts ...engine.CallOption) (ConveyorS09, error) {
 	r, err := h.m.Move08(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateS09, r, err)
+	next, err := h.to(TransitionMove08, StateS09, r, err)
 	return ConveyorS09{next}, err
 }
 
@@ -1014,14 +1014,14 @@ func (h ConveyorS09) In(tx engine.Tx) ConveyorS09 {
 // Scrap is [Machine.Scrap] at the version of the handle: s09 → scrapped.
 func (h ConveyorS09) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
 	r, err := h.m.Scrap(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateScrapped, r, err)
+	next, err := h.to(TransitionScrap, StateScrapped, r, err)
 	return ConveyorScrapped{next}, err
 }
 
 // Move09 is [Machine.Move09] at the version of the handle: s09 → s10.
 func (h ConveyorS09) Move09(ctx context.Context, opts ...engine.CallOption) (ConveyorS10, error) {
 	r, err := h.m.Move09(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateS10, r, err)
+	next, err := h.to(TransitionMove09, StateS10, r, err)
 	return ConveyorS10{next}, err
 }
 
@@ -1037,14 +1037,14 @@ func (h ConveyorS10) In(tx engine.Tx) ConveyorS10 {
 // Scrap is [Machine.Scrap] at the version of the handle: s10 → scrapped.
 func (h ConveyorS10) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
 	r, err := h.m.Scrap(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateScrapped, r, err)
+	next, err := h.to(TransitionScrap, StateScrapped, r, err)
 	return ConveyorScrapped{next}, err
 }
 
 // Move10 is [Machine.Move10] at the version of the handle: s10 → s11.
 func (h ConveyorS10) Move10(ctx context.Context, opts ...engine.CallOption) (ConveyorS11, error) {
 	r, err := h.m.Move10(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateS11, r, err)
+	next, err := h.to(TransitionMove10, StateS11, r, err)
 	return ConveyorS11{next}, err
 }
 
@@ -1060,14 +1060,14 @@ func (h ConveyorS11) In(tx engine.Tx) ConveyorS11 {
 // Scrap is [Machine.Scrap] at the version of the handle: s11 → scrapped.
 func (h ConveyorS11) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
 	r, err := h.m.Scrap(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateScrapped, r, err)
+	next, err := h.to(TransitionScrap, StateScrapped, r, err)
 	return ConveyorScrapped{next}, err
 }
 
 // Move11 is [Machine.Move11] at the version of the handle: s11 → s12.
 func (h ConveyorS11) Move11(ctx context.Context, opts ...engine.CallOption) (ConveyorS12, error) {
 	r, err := h.m.Move11(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateS12, r, err)
+	next, err := h.to(TransitionMove11, StateS12, r, err)
 	return ConveyorS12{next}, err
 }
 
@@ -1083,7 +1083,7 @@ func (h ConveyorS12) In(tx engine.Tx) ConveyorS12 {
 // Scrap is [Machine.Scrap] at the version of the handle: s12 → scrapped.
 func (h ConveyorS12) Scrap(ctx context.Context, opts ...engine.CallOption) (ConveyorScrapped, error) {
 	r, err := h.m.Scrap(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateScrapped, r, err)
+	next, err := h.to(TransitionScrap, StateScrapped, r, err)
 	return ConveyorScrapped{next}, err
 }
 

@@ -483,7 +483,7 @@ func (h fsmHandle) Get(ctx context.Context) (Zahlung, error) {
 	}
 	o, err := h.m.Get(ctx, h.row.ID)
 	if err == nil && o.Version != h.row.Version {
-		return Zahlung{}, fmt.Errorf("zahlung: row %v: %w: the handle is of version %d, the row is %s at version %d", o.ID, engine.ErrConflict, h.row.Version, o.Status, o.Version)
+		return Zahlung{}, h.m.fsm.Conflict("", fmt.Sprint(o.ID), string(o.Status), o.Version, fmt.Sprintf("the handle is of version %d", h.row.Version))
 	}
 	return o, err
 }
@@ -503,14 +503,14 @@ func (h fsmHandle) in(s State) Handle {
 	return nil // [Machine.Get] has refused every other
 }
 
-// to is the handle behind a transition that can only lead to s.
-func (h fsmHandle) to(s State, r Result, err error) (fsmHandle, error) {
+// to is the handle behind the transition t, which can only lead to s.
+func (h fsmHandle) to(t Transition, s State, r Result, err error) (fsmHandle, error) {
 	if err != nil {
 		return fsmHandle{}, err
 	}
 	version, ok := h.reached(s, r)
 	if !ok {
-		return fsmHandle{}, fmt.Errorf("zahlung: row %v: %w: an earlier request led elsewhere than to %s, the row is %s at version %d", r.ID, engine.ErrConflict, s, r.State, r.Version)
+		return fsmHandle{}, h.m.fsm.Conflict(string(t), fmt.Sprint(r.ID), string(r.State), r.Version, "an earlier request led elsewhere than to "+string(s))
 	}
 	return fsmHandle{m: h.m, row: Zahlung{ID: r.ID, Status: s, Version: version}, res: r}, nil
 }
@@ -541,7 +541,7 @@ func (h ZahlungWaitBuyerPay) In(tx engine.Tx) ZahlungWaitBuyerPay {
 // X支付 is [Machine.X支付] at the version of the handle: WAIT_BUYER_PAY → 支付.
 func (h ZahlungWaitBuyerPay) X支付(ctx context.Context, args X支付Args, opts ...engine.CallOption) (Zahlung支付, error) {
 	r, err := h.m.X支付(ctx, h.row.ID, args, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(State支付, r, err)
+	next, err := h.to(Transition支付, State支付, r, err)
 	return Zahlung支付{next}, err
 }
 
@@ -549,7 +549,7 @@ func (h ZahlungWaitBuyerPay) X支付(ctx context.Context, args X支付Args, opts
 // überwiesen.
 func (h ZahlungWaitBuyerPay) PayHTTPUrl(ctx context.Context, opts ...engine.CallOption) (ZahlungÜberwiesen, error) {
 	r, err := h.m.PayHTTPUrl(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateÜberwiesen, r, err)
+	next, err := h.to(TransitionPayHTTPUrl, StateÜberwiesen, r, err)
 	return ZahlungÜberwiesen{next}, err
 }
 
@@ -565,7 +565,7 @@ func (h Zahlung支付) In(tx engine.Tx) Zahlung支付 {
 // Überweisen is [Machine.Überweisen] at the version of the handle: 支付 → überwiesen.
 func (h Zahlung支付) Überweisen(ctx context.Context, opts ...engine.CallOption) (ZahlungÜberwiesen, error) {
 	r, err := h.m.Überweisen(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateÜberwiesen, r, err)
+	next, err := h.to(TransitionÜberweisen, StateÜberwiesen, r, err)
 	return ZahlungÜberwiesen{next}, err
 }
 
@@ -573,7 +573,7 @@ func (h Zahlung支付) Überweisen(ctx context.Context, opts ...engine.CallOptio
 // отменён.
 func (h Zahlung支付) Отменить(ctx context.Context, opts ...engine.CallOption) (ZahlungОтменён, error) {
 	r, err := h.m.Отменить(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateОтменён, r, err)
+	next, err := h.to(TransitionОтменить, StateОтменён, r, err)
 	return ZahlungОтменён{next}, err
 }
 
@@ -590,7 +590,7 @@ func (h ZahlungÜberwiesen) In(tx engine.Tx) ZahlungÜberwiesen {
 // → отменён.
 func (h ZahlungÜberwiesen) Отменить(ctx context.Context, opts ...engine.CallOption) (ZahlungОтменён, error) {
 	r, err := h.m.Отменить(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateОтменён, r, err)
+	next, err := h.to(TransitionОтменить, StateОтменён, r, err)
 	return ZahlungОтменён{next}, err
 }
 

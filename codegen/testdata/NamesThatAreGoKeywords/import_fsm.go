@@ -299,11 +299,16 @@ type Result struct {
 	// First is the journal entry that entered the state (for Replayed: the entry
 	// of the first run), where the journal knows; nil otherwise.
 	First *engine.Entry
+	// AfterErr is what the Go code under "after" returned, or its panic. The
+	// transition is committed all the same.
+	AfterErr error
+
+	raw engine.Result
 }
 
 // AfterCommit runs the hooks that a call inside a transaction of yours has handed
-// back. No transition of import has any, so there is nothing to do.
-func (r Result) AfterCommit(context.Context) error { return nil }
+// back. Call it after COMMIT; it does nothing if there are none.
+func (r Result) AfterCommit(ctx context.Context) error { return r.raw.AfterCommit(ctx) }
 
 // Machine runs the transitions of import. It is safe for concurrent use.
 //
@@ -318,12 +323,15 @@ func (r Result) AfterCommit(context.Context) error { return nil }
 type Machine struct{ fsm *engine.Machine }
 
 // New verifies the table and returns the machine over it.
-func New(ctx context.Context, eng *engine.Engine) (*Machine, error) {
+func New(ctx context.Context, eng *engine.Engine, hooks Hooks) (*Machine, error) {
 	def, err := fsmDefinition()
 	if err != nil {
 		return nil, err
 	}
-	m, err := eng.Machine(ctx, def)
+	if hooks == nil {
+		return nil, errors.New("importfsm: New: hooks is nil, and the definition names Go code")
+	}
+	m, err := eng.Machine(ctx, def, fsmCode(hooks))
 	if err != nil {
 		return nil, err
 	}
@@ -372,14 +380,14 @@ func fsmCall(r engine.Result, err error) (Result, error) {
 func fsmResult(r engine.Result) Result {
 	return Result{
 		ID: r.ID, From: State(r.From), To: State(r.To), State: State(r.State), Version: r.Version,
-		Outcome: r.Outcome, Key: r.Key, First: r.First,
+		Outcome: r.Outcome, Key: r.Key, First: r.First, AfterErr: r.AfterErr, raw: r,
 	}
 }
 
 // Type fires "type": 2fa-pending → 3ds.
 //
-// Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
-// every call, see [Machine].
+// Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat;
+// [engine.ErrRejected] where the guard map says no; and those of every call, see [Machine].
 func (m *Machine) Type(ctx context.Context, id string, args TypeArgs, opts ...engine.CallOption) (Result, error) {
 	return fsmCall(m.fsm.FireValues(ctx, "type", id, args.values(), opts...))
 }
@@ -541,7 +549,7 @@ func (h fsmHandle) Get(ctx context.Context) (Import, error) {
 	}
 	o, err := h.m.Get(ctx, h.row.ID)
 	if err == nil && o.Version != h.row.Version {
-		return Import{}, fmt.Errorf("importfsm: row %v: %w: the handle is of version %d, the row is %s at version %d", o.ID, engine.ErrConflict, h.row.Version, o.Status, o.Version)
+		return Import{}, h.m.fsm.Conflict("", fmt.Sprint(o.ID), string(o.Status), o.Version, fmt.Sprintf("the handle is of version %d", h.row.Version))
 	}
 	return o, err
 }
@@ -563,14 +571,14 @@ func (h fsmHandle) in(s State) Handle {
 	return nil // [Machine.Get] has refused every other
 }
 
-// to is the handle behind a transition that can only lead to s.
-func (h fsmHandle) to(s State, r Result, err error) (fsmHandle, error) {
+// to is the handle behind the transition t, which can only lead to s.
+func (h fsmHandle) to(t Transition, s State, r Result, err error) (fsmHandle, error) {
 	if err != nil {
 		return fsmHandle{}, err
 	}
 	version, ok := h.reached(s, r)
 	if !ok {
-		return fsmHandle{}, fmt.Errorf("importfsm: row %v: %w: an earlier request led elsewhere than to %s, the row is %s at version %d", r.ID, engine.ErrConflict, s, r.State, r.Version)
+		return fsmHandle{}, h.m.fsm.Conflict(string(t), fmt.Sprint(r.ID), string(r.State), r.Version, "an earlier request led elsewhere than to "+string(s))
 	}
 	return fsmHandle{m: h.m, row: Import{ID: r.ID, Status: s, Version: version}, res: r}, nil
 }
@@ -601,14 +609,14 @@ func (h Import2faPending) In(tx engine.Tx) Import2faPending {
 // Type is [Machine.Type] at the version of the handle: 2fa-pending → 3ds.
 func (h Import2faPending) Type(ctx context.Context, args TypeArgs, opts ...engine.CallOption) (Import3ds, error) {
 	r, err := h.m.Type(ctx, h.row.ID, args, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(State3ds, r, err)
+	next, err := h.to(TransitionType, State3ds, r, err)
 	return Import3ds{next}, err
 }
 
 // Go is [Machine.Go] at the version of the handle: 2fa-pending → default.
 func (h Import2faPending) Go(ctx context.Context, opts ...engine.CallOption) (ImportDefault, error) {
 	r, err := h.m.Go(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateDefault, r, err)
+	next, err := h.to(TransitionGo, StateDefault, r, err)
 	return ImportDefault{next}, err
 }
 
@@ -624,14 +632,14 @@ func (h Import3ds) In(tx engine.Tx) Import3ds {
 // Func is [Machine.Func] at the version of the handle: 3ds → default.
 func (h Import3ds) Func(ctx context.Context, opts ...engine.CallOption) (ImportDefault, error) {
 	r, err := h.m.Func(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateDefault, r, err)
+	next, err := h.to(TransitionFunc, StateDefault, r, err)
 	return ImportDefault{next}, err
 }
 
 // X2fa is [Machine.X2fa] at the version of the handle: 3ds → 0123.
 func (h Import3ds) X2fa(ctx context.Context, opts ...engine.CallOption) (Import0123, error) {
 	r, err := h.m.X2fa(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(State0123, r, err)
+	next, err := h.to(Transition2fa, State0123, r, err)
 	return Import0123{next}, err
 }
 
@@ -647,7 +655,7 @@ func (h ImportDefault) In(tx engine.Tx) ImportDefault {
 // Range is [Machine.Range] at the version of the handle: default → no.
 func (h ImportDefault) Range(ctx context.Context, opts ...engine.CallOption) (ImportNo, error) {
 	r, err := h.m.Range(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateNo, r, err)
+	next, err := h.to(TransitionRange, StateNo, r, err)
 	return ImportNo{next}, err
 }
 
@@ -663,7 +671,7 @@ func (h ImportNo) In(tx engine.Tx) ImportNo {
 // Select is [Machine.Select] at the version of the handle: no → 0123.
 func (h ImportNo) Select(ctx context.Context, opts ...engine.CallOption) (Import0123, error) {
 	r, err := h.m.Select(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(State0123, r, err)
+	next, err := h.to(TransitionSelect, State0123, r, err)
 	return Import0123{next}, err
 }
 
@@ -674,6 +682,57 @@ type Import0123 struct{ fsmHandle }
 func (h Import0123) In(tx engine.Tx) Import0123 {
 	h.m = h.m.In(tx)
 	return h
+}
+
+// Hooks is the Go code that the definition names. [New] takes it; a method that is
+// missing does not compile.
+type Hooks interface {
+	// Func takes effect with type: it runs in the same transaction, and its error undoes the
+	// transition.
+	Func(ctx context.Context, tx engine.Tx, e HookEvent) error
+	// Map guards type: it reads, and its error refuses the transition.
+	Map(ctx context.Context, e HookEvent) error
+	// Var runs after type: once COMMIT has succeeded, at most once; its error fails nothing.
+	Var(ctx context.Context, e HookEvent) error
+}
+
+// HookEvent is what a hook is told.
+type HookEvent struct {
+	Transition Transition
+	// Row is the row as it was before the transition.
+	Row Import
+	// Args are the arguments of the call: a TypeArgs; nil where it has none.
+	Args any
+	// Result is what the transition did; empty in a guard.
+	Result Result
+}
+
+// fsmCode names the hooks as the definition does.
+func fsmCode(h Hooks) engine.Code {
+	return engine.Code{
+		"func": {Effect: func(ctx context.Context, tx engine.Tx, e engine.Event) error {
+			return h.Func(ctx, tx, fsmEvent(e))
+		}},
+		"map": {Guard: func(ctx context.Context, e engine.Event) error {
+			return h.Map(ctx, fsmEvent(e))
+		}},
+		"var": {After: func(ctx context.Context, e engine.Event) error {
+			return h.Var(ctx, fsmEvent(e))
+		}},
+	}
+}
+
+func fsmEvent(e engine.Event) HookEvent {
+	event := HookEvent{Transition: Transition(e.Transition), Row: fsmRow(e.Entity), Result: fsmResult(e.Result)}
+	switch event.Transition {
+	case TransitionType:
+		event.Args = TypeArgs{
+			Func:  fsmValue[int64](e.Args[0]),
+			Range: fsmPointer[string](e.Args[1]),
+			Type:  fsmValue[string](e.Args[2]),
+		}
+	}
+	return event
 }
 
 // fsmOrNil is what p points to, or nil.
@@ -692,9 +751,15 @@ func fsmPointer[T any](v any) *T {
 	return nil
 }
 
+// fsmValue is the T in v, or the zero value where there is none.
+func fsmValue[T any](v any) T {
+	t, _ := v.(T)
+	return t
+}
+
 // DefinitionHash identifies the definition by its meaning: formatting, comments
 // and the order of keys are not in it.
-const DefinitionHash = "ff1815c7f56b5e4ea33444d5ac23ddccef2f95b0b9474b28b7e2a780bfbdace4"
+const DefinitionHash = "5d00097bba4fa5557ae0c7bcf27553edf2f8cd357220769213ca0391bc75a683"
 
 var fsmDefinition = sync.OnceValues(func() (*definitions.Machine, error) {
 	def, err := definitions.Parse("import.yaml", []byte(fsmCanonical))
@@ -755,7 +820,7 @@ const fsmCanonical = `{
     "var": ["3ds", "default"]
   },
   "transitions": {
-    "type": {"from": "2fa-pending", "to": "3ds", "args": {"func": "int", "range": "string?", "type": "string"}},
+    "type": {"from": "2fa-pending", "to": "3ds", "args": {"func": "int", "range": "string?", "type": "string"}, "duplicates": "own", "guard": "map", "effect": "func", "after": "var"},
     "go": {"from": "2fa-pending", "to": "default"},
     "func": {"from": "3ds", "to": "default", "set": {"func": "7"}},
     "2fa": {"from": "3ds", "to": "0123"},

@@ -365,11 +365,16 @@ type Result struct {
 	// First is the journal entry that entered the state (for Replayed: the entry
 	// of the first run), where the journal knows; nil otherwise.
 	First *engine.Entry
+	// AfterErr is what the Go code under "after" returned, or its panic. The
+	// transition is committed all the same.
+	AfterErr error
+
+	raw engine.Result
 }
 
 // AfterCommit runs the hooks that a call inside a transaction of yours has handed
-// back. No transition of context has any, so there is nothing to do.
-func (r Result) AfterCommit(context.Context) error { return nil }
+// back. Call it after COMMIT; it does nothing if there are none.
+func (r Result) AfterCommit(ctx context.Context) error { return r.raw.AfterCommit(ctx) }
 
 // Machine runs the transitions of context. It is safe for concurrent use.
 //
@@ -384,12 +389,15 @@ func (r Result) AfterCommit(context.Context) error { return nil }
 type Machine struct{ fsm *engine.Machine }
 
 // New verifies the table and returns the machine over it.
-func New(ctx context.Context, eng *engine.Engine) (*Machine, error) {
+func New(ctx context.Context, eng *engine.Engine, hooks Hooks) (*Machine, error) {
 	def, err := fsmDefinition()
 	if err != nil {
 		return nil, err
 	}
-	m, err := eng.Machine(ctx, def)
+	if hooks == nil {
+		return nil, errors.New("context: New: hooks is nil, and the definition names Go code")
+	}
+	m, err := eng.Machine(ctx, def, fsmCode(hooks))
 	if err != nil {
 		return nil, err
 	}
@@ -438,7 +446,7 @@ func fsmCall(r engine.Result, err error) (Result, error) {
 func fsmResult(r engine.Result) Result {
 	return Result{
 		ID: r.ID, From: State(r.From), To: State(r.To), State: State(r.State), Version: r.Version,
-		Outcome: r.Outcome, Key: r.Key, First: r.First,
+		Outcome: r.Outcome, Key: r.Key, First: r.First, AfterErr: r.AfterErr, raw: r,
 	}
 }
 
@@ -478,8 +486,9 @@ func CanRead(o Context) error {
 
 // Init fires "init": error → value.
 //
-// Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
-// every call, see [Machine].
+// Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat;
+// [engine.ErrRejected] where the guard context says no; and those of every call, see
+// [Machine].
 func (m *Machine) Init(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
 	return fsmCall(m.fsm.FireValues(ctx, "init", id, nil, opts...))
 }
@@ -614,8 +623,9 @@ func CanScan(o Context) error {
 
 // Close fires "close": string → final.
 //
-// Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
-// every call, see [Machine].
+// Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat;
+// [engine.ErrRejected] where the guard error says no; and those of every call, see
+// [Machine].
 func (m *Machine) Close(ctx context.Context, id string, opts ...engine.CallOption) (Result, error) {
 	return fsmCall(m.fsm.FireValues(ctx, "close", id, nil, opts...))
 }
@@ -709,7 +719,7 @@ func (h fsmHandle) Get(ctx context.Context) (Context, error) {
 	}
 	o, err := h.m.Get(ctx, h.row.ID)
 	if err == nil && o.Version != h.row.Version {
-		return Context{}, fmt.Errorf("context: row %v: %w: the handle is of version %d, the row is %s at version %d", o.ID, engine.ErrConflict, h.row.Version, o.Status, o.Version)
+		return Context{}, h.m.fsm.Conflict("", fmt.Sprint(o.ID), string(o.Status), o.Version, fmt.Sprintf("the handle is of version %d", h.row.Version))
 	}
 	return o, err
 }
@@ -731,14 +741,14 @@ func (h fsmHandle) in(s State) Handle {
 	return nil // [Machine.Get] has refused every other
 }
 
-// to is the handle behind a transition that can only lead to s.
-func (h fsmHandle) to(s State, r Result, err error) (fsmHandle, error) {
+// to is the handle behind the transition t, which can only lead to s.
+func (h fsmHandle) to(t Transition, s State, r Result, err error) (fsmHandle, error) {
 	if err != nil {
 		return fsmHandle{}, err
 	}
 	version, ok := h.reached(s, r)
 	if !ok {
-		return fsmHandle{}, fmt.Errorf("context: row %v: %w: an earlier request led elsewhere than to %s, the row is %s at version %d", r.ID, engine.ErrConflict, s, r.State, r.Version)
+		return fsmHandle{}, h.m.fsm.Conflict(string(t), fmt.Sprint(r.ID), string(r.State), r.Version, "an earlier request led elsewhere than to "+string(s))
 	}
 	return fsmHandle{m: h.m, row: Context{ID: r.ID, Status: s, Version: version}, res: r}, nil
 }
@@ -769,28 +779,28 @@ func (h ContextError) In(tx engine.Tx) ContextError {
 // String is [Machine.String] at the version of the handle: error → nil.
 func (h ContextError) String(ctx context.Context, args StringArgs, opts ...engine.CallOption) (ContextNil, error) {
 	r, err := h.m.String(ctx, h.row.ID, args, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateNil, r, err)
+	next, err := h.to(TransitionString, StateNil, r, err)
 	return ContextNil{next}, err
 }
 
 // Read is [Machine.Read] at the version of the handle: error → string.
 func (h ContextError) Read(ctx context.Context, opts ...engine.CallOption) (ContextString, error) {
 	r, err := h.m.Read(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateString, r, err)
+	next, err := h.to(TransitionRead, StateString, r, err)
 	return ContextString{next}, err
 }
 
 // Init is [Machine.Init] at the version of the handle: error → value.
 func (h ContextError) Init(ctx context.Context, opts ...engine.CallOption) (ContextValue, error) {
 	r, err := h.m.Init(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateValue, r, err)
+	next, err := h.to(TransitionInit, StateValue, r, err)
 	return ContextValue{next}, err
 }
 
 // State is [Machine.State] at the version of the handle: error → final.
 func (h ContextError) State(ctx context.Context, opts ...engine.CallOption) (ContextFinal, error) {
 	r, err := h.m.State(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateFinal, r, err)
+	next, err := h.to(TransitionState, StateFinal, r, err)
 	return ContextFinal{next}, err
 }
 
@@ -806,28 +816,28 @@ func (h ContextNil) In(tx engine.Tx) ContextNil {
 // Values is [Machine.Values] at the version of the handle: nil → error.
 func (h ContextNil) Values(ctx context.Context, opts ...engine.CallOption) (ContextError, error) {
 	r, err := h.m.Values(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateError, r, err)
+	next, err := h.to(TransitionValues, StateError, r, err)
 	return ContextError{next}, err
 }
 
 // Error is [Machine.Error] at the version of the handle: nil → string.
 func (h ContextNil) Error(ctx context.Context, opts ...engine.CallOption) (ContextString, error) {
 	r, err := h.m.Error(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateString, r, err)
+	next, err := h.to(TransitionError, StateString, r, err)
 	return ContextString{next}, err
 }
 
 // Main is [Machine.Main] at the version of the handle: nil → value.
 func (h ContextNil) Main(ctx context.Context, opts ...engine.CallOption) (ContextValue, error) {
 	r, err := h.m.Main(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateValue, r, err)
+	next, err := h.to(TransitionMain, StateValue, r, err)
 	return ContextValue{next}, err
 }
 
 // New is [Machine.New] at the version of the handle: nil → final.
 func (h ContextNil) New(ctx context.Context, opts ...engine.CallOption) (ContextFinal, error) {
 	r, err := h.m.New(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateFinal, r, err)
+	next, err := h.to(TransitionNew, StateFinal, r, err)
 	return ContextFinal{next}, err
 }
 
@@ -843,21 +853,21 @@ func (h ContextString) In(tx engine.Tx) ContextString {
 // Context is [Machine.Context] at the version of the handle: string → nil.
 func (h ContextString) Context(ctx context.Context, opts ...engine.CallOption) (ContextNil, error) {
 	r, err := h.m.Context(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateNil, r, err)
+	next, err := h.to(TransitionContext, StateNil, r, err)
 	return ContextNil{next}, err
 }
 
 // Scan is [Machine.Scan] at the version of the handle: string → value.
 func (h ContextString) Scan(ctx context.Context, opts ...engine.CallOption) (ContextValue, error) {
 	r, err := h.m.Scan(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateValue, r, err)
+	next, err := h.to(TransitionScan, StateValue, r, err)
 	return ContextValue{next}, err
 }
 
 // Close is [Machine.Close] at the version of the handle: string → final.
 func (h ContextString) Close(ctx context.Context, opts ...engine.CallOption) (ContextFinal, error) {
 	r, err := h.m.Close(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateFinal, r, err)
+	next, err := h.to(TransitionClose, StateFinal, r, err)
 	return ContextFinal{next}, err
 }
 
@@ -873,7 +883,7 @@ func (h ContextValue) In(tx engine.Tx) ContextValue {
 // Value is [Machine.Value] at the version of the handle: value → final.
 func (h ContextValue) Value(ctx context.Context, opts ...engine.CallOption) (ContextFinal, error) {
 	r, err := h.m.Value(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateFinal, r, err)
+	next, err := h.to(TransitionValue, StateFinal, r, err)
 	return ContextFinal{next}, err
 }
 
@@ -884,6 +894,65 @@ type ContextFinal struct{ fsmHandle }
 func (h ContextFinal) In(tx engine.Tx) ContextFinal {
 	h.m = h.m.In(tx)
 	return h
+}
+
+// Hooks is the Go code that the definition names. [New] takes it; a method that is
+// missing does not compile.
+type Hooks interface {
+	// Context guards init: it reads, and its error refuses the transition.
+	Context(ctx context.Context, e HookEvent) error
+	// E runs after init: once COMMIT has succeeded, at most once; its error fails nothing.
+	E(ctx context.Context, e HookEvent) error
+	// Error guards close: it reads, and its error refuses the transition.
+	Error(ctx context.Context, e HookEvent) error
+	// Hooks runs after close: once COMMIT has succeeded, at most once; its error fails nothing.
+	Hooks(ctx context.Context, e HookEvent) error
+	// New takes effect with init: it runs in the same transaction, and its error undoes the
+	// transition.
+	New(ctx context.Context, tx engine.Tx, e HookEvent) error
+	// String takes effect with close: it runs in the same transaction, and its error undoes the
+	// transition.
+	String(ctx context.Context, tx engine.Tx, e HookEvent) error
+}
+
+// HookEvent is what a hook is told.
+type HookEvent struct {
+	Transition Transition
+	// Row is the row as it was before the transition.
+	Row Context
+	// Args are the arguments of the call: nil where it has none.
+	Args any
+	// Result is what the transition did; empty in a guard.
+	Result Result
+}
+
+// fsmCode names the hooks as the definition does.
+func fsmCode(h Hooks) engine.Code {
+	return engine.Code{
+		"context": {Guard: func(ctx context.Context, e engine.Event) error {
+			return h.Context(ctx, fsmEvent(e))
+		}},
+		"e": {After: func(ctx context.Context, e engine.Event) error {
+			return h.E(ctx, fsmEvent(e))
+		}},
+		"error": {Guard: func(ctx context.Context, e engine.Event) error {
+			return h.Error(ctx, fsmEvent(e))
+		}},
+		"hooks": {After: func(ctx context.Context, e engine.Event) error {
+			return h.Hooks(ctx, fsmEvent(e))
+		}},
+		"new": {Effect: func(ctx context.Context, tx engine.Tx, e engine.Event) error {
+			return h.New(ctx, tx, fsmEvent(e))
+		}},
+		"string": {Effect: func(ctx context.Context, tx engine.Tx, e engine.Event) error {
+			return h.String(ctx, tx, fsmEvent(e))
+		}},
+	}
+}
+
+func fsmEvent(e engine.Event) HookEvent {
+	event := HookEvent{Transition: Transition(e.Transition), Row: fsmRow(e.Entity), Result: fsmResult(e.Result)}
+	return event
 }
 
 // fsmOrNil is what p points to, or nil.
@@ -904,7 +973,7 @@ func fsmPointer[T any](v any) *T {
 
 // DefinitionHash identifies the definition by its meaning: formatting, comments
 // and the order of keys are not in it.
-const DefinitionHash = "cbc1f39dbadc064eccbf4fa6b2f3dd13500cbb4e969777099f190eb1f5b39243"
+const DefinitionHash = "9d2dde8504ec97a54d8958acf51f92e3bcd17265904e4ebf9bbdf1a956360b0b"
 
 var fsmDefinition = sync.OnceValues(func() (*definitions.Machine, error) {
 	def, err := definitions.Parse("context.yaml", []byte(fsmCanonical))
@@ -966,7 +1035,7 @@ const fsmCanonical = `{
   "transitions": {
     "string": {"from": "error", "to": "nil", "args": {"a": "int?", "ctx": "string", "db": "decimal", "err": "json", "id": "bool", "len": "float", "opts": "string?", "sql": "bytes", "time": "time", "tx": "int", "v": "int?"}},
     "read": {"from": "error", "to": "string"},
-    "init": {"from": "error", "to": "value"},
+    "init": {"from": "error", "to": "value", "duplicates": "own", "guard": "context", "effect": "new", "after": "e"},
     "state": {"from": "error", "to": "final"},
     "values": {"from": "nil", "to": "error", "key": "required"},
     "error": {"from": "nil", "to": "string"},
@@ -974,7 +1043,7 @@ const fsmCanonical = `{
     "new": {"from": "nil", "to": "final"},
     "context": {"from": "string", "to": "nil", "key": "required"},
     "scan": {"from": "string", "to": "value"},
-    "close": {"from": "string", "to": "final"},
+    "close": {"from": "string", "to": "final", "duplicates": "own", "guard": "error", "effect": "string", "after": "hooks"},
     "value": {"from": "value", "to": "final"}
   }
 }

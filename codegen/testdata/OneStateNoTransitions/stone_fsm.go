@@ -310,7 +310,7 @@ func (h fsmHandle) Get(ctx context.Context) (Stone, error) {
 	}
 	o, err := h.m.Get(ctx, h.row.ID)
 	if err == nil && o.Version != h.row.Version {
-		return Stone{}, fmt.Errorf("stone: row %v: %w: the handle is of version %d, the row is %s at version %d", o.ID, engine.ErrConflict, h.row.Version, o.Status, o.Version)
+		return Stone{}, h.m.fsm.Conflict("", fmt.Sprint(o.ID), string(o.Status), o.Version, fmt.Sprintf("the handle is of version %d", h.row.Version))
 	}
 	return o, err
 }

@@ -68,8 +68,10 @@ func TestHandleKnowsItsRow(t *testing.T) {
 	if r := pending.Result(); r.State != StatePending || r.Version != 7 {
 		t.Errorf("the first handle changed: %+v", r)
 	}
-	if _, err := paid.Get(ctx); !errors.Is(err, engine.ErrConflict) {
-		t.Errorf("a row of another version is %v", err)
+	_, err = paid.Get(ctx)
+	var e *engine.Error
+	if !errors.Is(err, engine.ErrConflict) || !errors.As(err, &e) || e.Machine != "order" || e.ID != "o" || e.State != "pending" || e.Version != 7 || len(e.Allowed) == 0 {
+		t.Errorf("a row of another version is %+v: %v", e, err)
 	}
 }
 

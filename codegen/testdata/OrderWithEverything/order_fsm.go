@@ -558,7 +558,7 @@ func (h fsmHandle) Get(ctx context.Context) (Order, error) {
 	}
 	o, err := h.m.Get(ctx, h.row.ID)
 	if err == nil && o.Version != h.row.Version {
-		return Order{}, fmt.Errorf("order: row %v: %w: the handle is of version %d, the row is %s at version %d", o.ID, engine.ErrConflict, h.row.Version, o.Status, o.Version)
+		return Order{}, h.m.fsm.Conflict("", fmt.Sprint(o.ID), string(o.Status), o.Version, fmt.Sprintf("the handle is of version %d", h.row.Version))
 	}
 	return o, err
 }
@@ -582,14 +582,14 @@ func (h fsmHandle) in(s State) Handle {
 	return nil // [Machine.Get] has refused every other
 }
 
-// to is the handle behind a transition that can only lead to s.
-func (h fsmHandle) to(s State, r Result, err error) (fsmHandle, error) {
+// to is the handle behind the transition t, which can only lead to s.
+func (h fsmHandle) to(t Transition, s State, r Result, err error) (fsmHandle, error) {
 	if err != nil {
 		return fsmHandle{}, err
 	}
 	version, ok := h.reached(s, r)
 	if !ok {
-		return fsmHandle{}, fmt.Errorf("order: row %v: %w: an earlier request led elsewhere than to %s, the row is %s at version %d", r.ID, engine.ErrConflict, s, r.State, r.Version)
+		return fsmHandle{}, h.m.fsm.Conflict(string(t), fmt.Sprint(r.ID), string(r.State), r.Version, "an earlier request led elsewhere than to "+string(s))
 	}
 	return fsmHandle{m: h.m, row: Order{ID: r.ID, Status: s, Version: version}, res: r}, nil
 }
@@ -620,21 +620,21 @@ func (h OrderPending) In(tx engine.Tx) OrderPending {
 // Pay is [Machine.Pay] at the version of the handle: pending → paid.
 func (h OrderPending) Pay(ctx context.Context, args PayArgs, opts ...engine.CallOption) (OrderPaid, error) {
 	r, err := h.m.Pay(ctx, h.row.ID, args, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StatePaid, r, err)
+	next, err := h.to(TransitionPay, StatePaid, r, err)
 	return OrderPaid{next}, err
 }
 
 // Cancel is [Machine.Cancel] at the version of the handle: pending → cancelled.
 func (h OrderPending) Cancel(ctx context.Context, args CancelArgs, opts ...engine.CallOption) (OrderCancelled, error) {
 	r, err := h.m.Cancel(ctx, h.row.ID, args, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateCancelled, r, err)
+	next, err := h.to(TransitionCancel, StateCancelled, r, err)
 	return OrderCancelled{next}, err
 }
 
 // Expire is [Machine.Expire] at the version of the handle: pending → expired.
 func (h OrderPending) Expire(ctx context.Context, opts ...engine.CallOption) (OrderExpired, error) {
 	r, err := h.m.Expire(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateExpired, r, err)
+	next, err := h.to(TransitionExpire, StateExpired, r, err)
 	return OrderExpired{next}, err
 }
 
@@ -650,14 +650,14 @@ func (h OrderPaid) In(tx engine.Tx) OrderPaid {
 // Cancel is [Machine.Cancel] at the version of the handle: paid → cancelled.
 func (h OrderPaid) Cancel(ctx context.Context, args CancelArgs, opts ...engine.CallOption) (OrderCancelled, error) {
 	r, err := h.m.Cancel(ctx, h.row.ID, args, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateCancelled, r, err)
+	next, err := h.to(TransitionCancel, StateCancelled, r, err)
 	return OrderCancelled{next}, err
 }
 
 // Ship is [Machine.Ship] at the version of the handle: paid → shipped.
 func (h OrderPaid) Ship(ctx context.Context, opts ...engine.CallOption) (OrderShipped, error) {
 	r, err := h.m.Ship(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateShipped, r, err)
+	next, err := h.to(TransitionShip, StateShipped, r, err)
 	return OrderShipped{next}, err
 }
 
@@ -673,7 +673,7 @@ func (h OrderShipped) In(tx engine.Tx) OrderShipped {
 // Complete is [Machine.Complete] at the version of the handle: shipped → completed.
 func (h OrderShipped) Complete(ctx context.Context, opts ...engine.CallOption) (OrderCompleted, error) {
 	r, err := h.m.Complete(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateCompleted, r, err)
+	next, err := h.to(TransitionComplete, StateCompleted, r, err)
 	return OrderCompleted{next}, err
 }
 

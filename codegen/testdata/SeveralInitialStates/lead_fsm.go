@@ -372,7 +372,7 @@ func (h fsmHandle) Get(ctx context.Context) (Lead, error) {
 	}
 	o, err := h.m.Get(ctx, h.row.ID)
 	if err == nil && o.Version != h.row.Version {
-		return Lead{}, fmt.Errorf("lead: row %v: %w: the handle is of version %d, the row is %s at version %d", o.ID, engine.ErrConflict, h.row.Version, o.Status, o.Version)
+		return Lead{}, h.m.fsm.Conflict("", fmt.Sprint(o.ID), string(o.Status), o.Version, fmt.Sprintf("the handle is of version %d", h.row.Version))
 	}
 	return o, err
 }
@@ -390,14 +390,14 @@ func (h fsmHandle) in(s State) Handle {
 	return nil // [Machine.Get] has refused every other
 }
 
-// to is the handle behind a transition that can only lead to s.
-func (h fsmHandle) to(s State, r Result, err error) (fsmHandle, error) {
+// to is the handle behind the transition t, which can only lead to s.
+func (h fsmHandle) to(t Transition, s State, r Result, err error) (fsmHandle, error) {
 	if err != nil {
 		return fsmHandle{}, err
 	}
 	version, ok := h.reached(s, r)
 	if !ok {
-		return fsmHandle{}, fmt.Errorf("lead: row %v: %w: an earlier request led elsewhere than to %s, the row is %s at version %d", r.ID, engine.ErrConflict, s, r.State, r.Version)
+		return fsmHandle{}, h.m.fsm.Conflict(string(t), fmt.Sprint(r.ID), string(r.State), r.Version, "an earlier request led elsewhere than to "+string(s))
 	}
 	return fsmHandle{m: h.m, row: Lead{ID: r.ID, Status: s, Version: version}, res: r}, nil
 }
@@ -428,7 +428,7 @@ func (h LeadImported) In(tx engine.Tx) LeadImported {
 // Win is [Machine.Win] at the version of the handle: imported → won.
 func (h LeadImported) Win(ctx context.Context, opts ...engine.CallOption) (LeadWon, error) {
 	r, err := h.m.Win(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateWon, r, err)
+	next, err := h.to(TransitionWin, StateWon, r, err)
 	return LeadWon{next}, err
 }
 
@@ -444,7 +444,7 @@ func (h LeadEntered) In(tx engine.Tx) LeadEntered {
 // Win is [Machine.Win] at the version of the handle: entered → won.
 func (h LeadEntered) Win(ctx context.Context, opts ...engine.CallOption) (LeadWon, error) {
 	r, err := h.m.Win(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateWon, r, err)
+	next, err := h.to(TransitionWin, StateWon, r, err)
 	return LeadWon{next}, err
 }
 

@@ -392,7 +392,7 @@ func (h fsmHandle) Get(ctx context.Context) (Parcel, error) {
 	}
 	o, err := h.m.Get(ctx, h.row.ID)
 	if err == nil && o.Version != h.row.Version {
-		return Parcel{}, fmt.Errorf("parcel: row %v: %w: the handle is of version %d, the row is %s at version %d", o.ID, engine.ErrConflict, h.row.Version, o.Status, o.Version)
+		return Parcel{}, h.m.fsm.Conflict("", fmt.Sprint(o.ID), string(o.Status), o.Version, fmt.Sprintf("the handle is of version %d", h.row.Version))
 	}
 	return o, err
 }
@@ -410,14 +410,14 @@ func (h fsmHandle) in(s State) Handle {
 	return nil // [Machine.Get] has refused every other
 }
 
-// to is the handle behind a transition that can only lead to s.
-func (h fsmHandle) to(s State, r Result, err error) (fsmHandle, error) {
+// to is the handle behind the transition t, which can only lead to s.
+func (h fsmHandle) to(t Transition, s State, r Result, err error) (fsmHandle, error) {
 	if err != nil {
 		return fsmHandle{}, err
 	}
 	version, ok := h.reached(s, r)
 	if !ok {
-		return fsmHandle{}, fmt.Errorf("parcel: row %v: %w: an earlier request led elsewhere than to %s, the row is %s at version %d", r.ID, engine.ErrConflict, s, r.State, r.Version)
+		return fsmHandle{}, h.m.fsm.Conflict(string(t), fmt.Sprint(r.ID), string(r.State), r.Version, "an earlier request led elsewhere than to "+string(s))
 	}
 	return fsmHandle{m: h.m, row: Parcel{ID: r.ID, Status: s, Version: version}, res: r}, nil
 }
@@ -448,7 +448,7 @@ func (h ParcelPacked) In(tx engine.Tx) ParcelPacked {
 // Send is [Machine.Send] at the version of the handle: packed → sent.
 func (h ParcelPacked) Send(ctx context.Context, opts ...engine.CallOption) (ParcelSent, error) {
 	r, err := h.m.Send(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateSent, r, err)
+	next, err := h.to(TransitionSend, StateSent, r, err)
 	return ParcelSent{next}, err
 }
 
@@ -464,7 +464,7 @@ func (h ParcelSent) In(tx engine.Tx) ParcelSent {
 // Deliver is [Machine.Deliver] at the version of the handle: sent → delivered.
 func (h ParcelSent) Deliver(ctx context.Context, opts ...engine.CallOption) (ParcelDelivered, error) {
 	r, err := h.m.Deliver(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateDelivered, r, err)
+	next, err := h.to(TransitionDeliver, StateDelivered, r, err)
 	return ParcelDelivered{next}, err
 }
 

@@ -494,7 +494,7 @@ func (h fsmHandle) Get(ctx context.Context) (Approval, error) {
 	}
 	o, err := h.m.Get(ctx, h.row.ID)
 	if err == nil && o.Version != h.row.Version {
-		return Approval{}, fmt.Errorf("approval: row %v: %w: the handle is of version %d, the row is %s at version %d", o.ID, engine.ErrConflict, h.row.Version, o.Status, o.Version)
+		return Approval{}, h.m.fsm.Conflict("", fmt.Sprint(o.ID), string(o.Status), o.Version, fmt.Sprintf("the handle is of version %d", h.row.Version))
 	}
 	return o, err
 }
@@ -512,14 +512,14 @@ func (h fsmHandle) in(s State) Handle {
 	return nil // [Machine.Get] has refused every other
 }
 
-// to is the handle behind a transition that can only lead to s.
-func (h fsmHandle) to(s State, r Result, err error) (fsmHandle, error) {
+// to is the handle behind the transition t, which can only lead to s.
+func (h fsmHandle) to(t Transition, s State, r Result, err error) (fsmHandle, error) {
 	if err != nil {
 		return fsmHandle{}, err
 	}
 	version, ok := h.reached(s, r)
 	if !ok {
-		return fsmHandle{}, fmt.Errorf("approval: row %v: %w: an earlier request led elsewhere than to %s, the row is %s at version %d", r.ID, engine.ErrConflict, s, r.State, r.Version)
+		return fsmHandle{}, h.m.fsm.Conflict(string(t), fmt.Sprint(r.ID), string(r.State), r.Version, "an earlier request led elsewhere than to "+string(s))
 	}
 	return fsmHandle{m: h.m, row: Approval{ID: r.ID, Status: s, Version: version}, res: r}, nil
 }
@@ -564,7 +564,7 @@ func (h ApprovalInReview) Approve(ctx context.Context, args ApproveArgs, opts ..
 // Reject is [Machine.Reject] at the version of the handle: in_review → rejected.
 func (h ApprovalInReview) Reject(ctx context.Context, args RejectArgs, opts ...engine.CallOption) (ApprovalRejected, error) {
 	r, err := h.m.Reject(ctx, h.row.ID, args, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateRejected, r, err)
+	next, err := h.to(TransitionReject, StateRejected, r, err)
 	return ApprovalRejected{next}, err
 }
 
@@ -589,7 +589,7 @@ func (h ApprovalRejected) In(tx engine.Tx) ApprovalRejected {
 // Reopen is [Machine.Reopen] at the version of the handle: rejected → in_review.
 func (h ApprovalRejected) Reopen(ctx context.Context, opts ...engine.CallOption) (ApprovalInReview, error) {
 	r, err := h.m.Reopen(ctx, h.row.ID, fsmAt(h.row.Version, opts)...)
-	next, err := h.to(StateInReview, r, err)
+	next, err := h.to(TransitionReopen, StateInReview, r, err)
 	return ApprovalInReview{next}, err
 }
 
