@@ -260,8 +260,8 @@ func TestKilled(t *testing.T) {
 	r.whole(t)
 }
 
-// TestKilledInCompound: a compound that is stopped from outside leaves its transaction
-// open; it is ended before anybody else gets the connection.
+// TestKilledInCompound: a compound that is stopped from outside leaves no transaction
+// open to whoever gets the connection next.
 func TestKilledInCompound(t *testing.T) {
 	r := open(t, counter, WithConns(1))
 	r.create(t, "x", nil)
@@ -295,6 +295,26 @@ func TestKilledInCompound(t *testing.T) {
 	if n := r.entries(t, "x"); n != 2 {
 		t.Errorf("%d entries, want 2", n)
 	}
+	r.whole(t)
+}
+
+// TestStatementTimeout: the server ends a wait; its row is freed later, and the same
+// call applies.
+func TestStatementTimeout(t *testing.T) {
+	r := open(t, counter, WithConns(1), WithStatementTimeout(300*time.Millisecond))
+	r.create(t, "x", nil)
+	r.create(t, "y", nil)
+	free := r.hold(t, "x")
+	done := make(chan error, 1)
+	go func() {
+		_, err := r.m.Fire(context.Background(), "add", "x", engine.Args{"by": 1}, engine.WithKey("k"))
+		done <- err
+	}()
+	time.Sleep(500 * time.Millisecond)
+	free()
+	check(t, <-done)
+	r.fire(t, engine.Applied, "next", "y", nil)
+	r.fire(t, engine.Replayed, "add", "x", engine.Args{"by": 1}, engine.WithKey("k"))
 	r.whole(t)
 }
 

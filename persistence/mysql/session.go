@@ -65,8 +65,8 @@ func (s *session) use(ctx context.Context) (done func()) {
 	}
 }
 
-// single runs fn's statements each on its own. A compound rolls back by itself, but not
-// where it was stopped from outside.
+// single runs fn's statements each on its own. A compound rolls back by itself; where it
+// was stopped from outside that is not relied on.
 func (s *session) single(fn func(x persistence.Execer) error) error {
 	err := fn(s)
 	if s.midway {
