@@ -149,8 +149,3 @@ func (s *Store) Migrate(ctx context.Context, defs ...*definitions.Machine) error
 	}
 	return nil
 }
-
-// fits reports whether a column is of a use whose text must compare by bytes.
-func comparesBytes(c ColumnSpec) bool {
-	return (c.Use == UseID || c.Use == UseStatus) && c.Type == expr.String
-}

@@ -56,7 +56,7 @@ func newJudge(s *Store) *judge {
 
 // apply runs a call in a batch, or by itself where nobody else is at work.
 func (j *judge) apply(ctx context.Context, job *judged) (engine.Change, error) {
-	err, left := j.combiner.Do(ctx, job)
+	left, err := j.combiner.Do(ctx, job)
 	switch {
 	case left && ctx.Err() == nil:
 		return engine.Change{}, Waited(err)

@@ -69,7 +69,7 @@ func (x groupExecer) Exec(string, []any) (affected, lastID int64, err error) {
 // Query runs the statement in a batch and reads its first row into dest.
 func (x groupExecer) Query(text string, args, dest []any) (bool, error) {
 	var found bool
-	err, left := x.g.combiner.Do(x.ctx, job{text, args, dest, &found})
+	left, err := x.g.combiner.Do(x.ctx, job{text, args, dest, &found})
 	switch {
 	case left && x.ctx.Err() == nil:
 		return false, persistence.Waited(err)

@@ -52,7 +52,7 @@ func newRunner(db *sqlx.DB, o options) *runner {
 
 // Unit runs fn in one transaction, or plain: as single statements.
 func (r *runner) Unit(ctx context.Context, plain bool, fn func(x persistence.Execer) error) error {
-	err, left := r.combiner.Do(ctx, unit{plain, fn})
+	left, err := r.combiner.Do(ctx, unit{plain, fn})
 	switch {
 	case left && ctx.Err() == nil:
 		return persistence.Waited(err)

@@ -117,8 +117,8 @@ func New[J any](work Work[J], limit int, wait, patience time.Duration) *Combiner
 
 // Do runs job in a batch and returns its answer. left is true where ctx, or the time to
 // wait, ended while the job was still queued: it was not run, and never will be.
-func (c *Combiner[J]) Do(ctx context.Context, job J) (err error, left bool) { //nolint:revive // left qualifies the error
-	m := c.pool.Get().(*Member[J])
+func (c *Combiner[J]) Do(ctx context.Context, job J) (left bool, err error) {
+	m, _ := c.pool.Get().(*Member[J]) // it holds nothing else
 	m.Job, m.Ctx, m.Err, m.leader = job, ctx, nil, false
 	m.state.Store(waiting)
 	c.mu.Lock()
@@ -128,7 +128,7 @@ func (c *Combiner[J]) Do(ctx context.Context, job J) (err error, left bool) { //
 		m.state.Store(taken)
 		c.mu.Unlock()
 		c.lead(m)
-		return c.release(m), false
+		return false, c.release(m)
 	}
 	c.queue = append(c.queue, m)
 	c.mu.Unlock()
@@ -136,17 +136,17 @@ func (c *Combiner[J]) Do(ctx context.Context, job J) (err error, left bool) { //
 	defer m.timer.Stop()
 	select {
 	case <-m.done:
-		return c.release(m), false
+		return false, c.release(m)
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-m.timer.C:
 		err = ErrWaited
 	}
 	if m.state.CompareAndSwap(waiting, gone) {
-		return err, true // the queue still points at m: it is not reused
+		return true, err // the queue still points at m: it is not reused
 	}
 	<-m.done // its fate is being decided
-	return c.release(m), false
+	return false, c.release(m)
 }
 
 func (c *Combiner[J]) release(m *Member[J]) error {

@@ -69,7 +69,7 @@ func TestEveryMemberGetsItsOwnAnswer(t *testing.T) {
 		wg.Go(func() {
 			want := errors.New("mine")
 			for n := range 50 {
-				err, left := c.Do(t.Context(), job{answer: want, apart: n%7 == 0})
+				left, err := c.Do(t.Context(), job{answer: want, apart: n%7 == 0})
 				if !errors.Is(err, want) || left {
 					t.Errorf("got %v, left %v", err, left)
 				}
@@ -101,13 +101,13 @@ func TestQueuedMemberLeavesWithItsContext(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	err, left := c.Do(ctx, job{answer: errors.New("it ran")})
+	left, err := c.Do(ctx, job{answer: errors.New("it ran")})
 	if !left || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, left %v", err, left)
 	}
 	close(w.gate)
 	<-first
-	if err, left := c.Do(t.Context(), job{}); err != nil || left {
+	if left, err := c.Do(t.Context(), job{}); err != nil || left {
 		t.Errorf("afterwards: %v, %v", err, left)
 	}
 	for _, n := range w.sizes {
@@ -132,7 +132,7 @@ func TestLoneCallThatIsHeldUpHoldsUpNobody(t *testing.T) {
 	}
 	for range 3 {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		if err, left := c.Do(ctx, job{}); err != nil || left {
+		if left, err := c.Do(ctx, job{}); err != nil || left {
 			t.Errorf("got %v, left %v", err, left)
 		}
 		cancel()
@@ -148,7 +148,7 @@ func TestErrorOfOpenIsAnswered(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
-			if err, _ := c.Do(t.Context(), job{}); !errors.Is(err, want) {
+			if _, err := c.Do(t.Context(), job{}); !errors.Is(err, want) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -168,7 +168,7 @@ func TestQueuedMemberDoesNotWaitForEver(t *testing.T) {
 	for w.running.Load() == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	if err, left := c.Do(t.Context(), job{}); !left || !errors.Is(err, combine.ErrWaited) {
+	if left, err := c.Do(t.Context(), job{}); !left || !errors.Is(err, combine.ErrWaited) {
 		t.Errorf("got %v, left %v", err, left)
 	}
 	close(w.gate)
