@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/fsmgen/fsmgen/definitions"
-	"github.com/fsmgen/fsmgen/definitions/expr"
 )
 
 // DDL gives the statements that create the business table and the journal of
