@@ -301,7 +301,7 @@ func TestKilledInCompound(t *testing.T) {
 // TestStatementTimeout: the server ends a wait; its row is freed later, and the same
 // call applies.
 func TestStatementTimeout(t *testing.T) {
-	r := open(t, counter, WithConns(1), WithStatementTimeout(300*time.Millisecond))
+	r := open(t, counter, WithConns(1), WithLockWait(20*time.Second), WithStatementTimeout(time.Second))
 	r.create(t, "x", nil)
 	r.create(t, "y", nil)
 	free := r.hold(t, "x")
@@ -310,7 +310,7 @@ func TestStatementTimeout(t *testing.T) {
 		_, err := r.m.Fire(context.Background(), "add", "x", engine.Args{"by": 1}, engine.WithKey("k"))
 		done <- err
 	}()
-	time.Sleep(500 * time.Millisecond)
+	time.Sleep(1500 * time.Millisecond)
 	free()
 	check(t, <-done)
 	r.fire(t, engine.Applied, "next", "y", nil)
