@@ -130,11 +130,13 @@ func createAfterDelete(e *env) {
 	// The earlier life is over: its payment is no payment of this row.
 	e.refuse(engine.ErrNotAllowed, "ship", "o-1", nil)
 	e.wantResult(e.apply("pay", "o-1", engine.Args{"payment_ref": "b"}), engine.Applied, "paid", 4)
-	e.wantJournal("o-1", "", "pay", "", "pay")
+	e.apply("ship", "o-1", nil)
+	e.wantJournal("o-1", "", "pay", "", "pay", "ship")
 	e.remove("o-1")
 	e.create(engine.Row{"id": "o-1", "amount": 3})
 	e.apply("cancel", "o-1", nil)
 	e.refuse(engine.ErrNotAllowed, "pay", "o-1", engine.Args{"payment_ref": "b"})
+	e.refuse(engine.ErrNotAllowed, "ship", "o-1", nil)
 }
 
 func createDefaults(e *env) {
