@@ -20,16 +20,22 @@ func (c *casText) several(moves []*definitions.Move, asked bool) (set, where str
 			from = c.t.anyOf(c.t.statesOf(mv.From), c.param)
 		}
 		value, choice := c.sb.Branches(c.branches(mv), c.t.def.Table.Status.Type)
-		enters[i] = and(from, c.holds(mv))
-		if enters[i] == "" {
-			enters[i] = "1 = 1"
-		}
+		enters[i] = always(and(from, c.holds(mv)))
 		status.WriteString(" WHEN " + enters[i] + " THEN " + value)
-		arms = append(arms, "("+and(append(skipped[:len(skipped):len(skipped)], from, c.condition(mv), choice, c.checks(mv))...)+")")
+		taken := and(append(skipped[:len(skipped):len(skipped)], from, c.condition(mv), choice, c.checks(mv))...)
+		arms = append(arms, "("+always(taken)+")")
 		skipped = append(skipped, c.skip(mv, from))
 	}
 	set = c.t.d.Quote(c.t.def.Table.Status.Name) + " = CASE" + status.String() + " END" + c.fieldCases(moves, enters)
 	return set, "(" + strings.Join(arms, " OR ") + ")"
+}
+
+// always is a condition that may be none.
+func always(condition string) string {
+	if condition == "" {
+		return "1 = 1"
+	}
+	return condition
 }
 
 // skip is true where a move is not taken and nothing in it was rejected.

@@ -86,12 +86,17 @@ func (t *table) groupUpdates(def *definitions.Transition, p *plan) int {
 	return groups
 }
 
-// movesFrom lists the moves that leave a state, in the order they are tried.
+// movesFrom lists the moves that leave a state, in the order they are tried. One
+// without condition is the last: a "*" behind it is never reached.
 func movesFrom(def *definitions.Transition, state string) []*definitions.Move {
 	var out []*definitions.Move
 	for i := range def.Moves {
-		if contains(def.Moves[i].From, state) {
-			out = append(out, &def.Moves[i])
+		if !contains(def.Moves[i].From, state) {
+			continue
+		}
+		out = append(out, &def.Moves[i])
+		if def.Moves[i].When == nil {
+			break
 		}
 	}
 	return out
