@@ -142,6 +142,7 @@ func TestCreateInvalid(t *testing.T) {
 		"a state of no machine":   {good(Row{"status": "nowhere"}), nil, "is not initial"},
 		"ill-typed status":        {good(Row{"status": 3}), nil, "status"},
 		"a version":               {good(nil), []CallOption{WithVersion(1)}, "WithVersion"},
+		"an option that is nil":   {good(nil), []CallOption{nil}, "an option is nil"},
 		"an empty key":            {good(nil), []CallOption{WithKey("")}, "the key is empty"},
 		"meta that is no JSON":    {good(nil), []CallOption{WithMeta(func() {})}, "meta"},
 		"an actor too long":       {good(nil), []CallOption{WithActor(long(256))}, "the actor has 256 bytes"},

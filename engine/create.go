@@ -72,13 +72,13 @@ func (m *Machine) CreateValues(ctx context.Context, id, state string, fields []a
 }
 
 func (m *Machine) create(ctx context.Context, id, state string, fields []any, opts []CallOption) (Result, int, error) {
-	var o callOptions
-	for _, opt := range opts {
-		opt(&o)
-	}
 	id, err := m.checkCall(ctx, "", id)
 	if err != nil {
 		return Result{}, 0, err
+	}
+	o, err := collect(opts)
+	if err != nil {
+		return Result{}, 0, m.rules.invalid(-1, id, err)
 	}
 	q := &creation{Creation: Creation{ID: id, Given: fields, Now: m.eng.clock()}}
 	if err := m.fill(q, state, &o); err != nil {

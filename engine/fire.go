@@ -60,10 +60,6 @@ type request struct {
 // prepare checks a call against the definition before anything is sent. A probe
 // (Can) needs no key.
 func (m *Machine) prepare(ctx context.Context, transition, id string, values []any, named Args, opts []CallOption, probe bool) (*request, error) {
-	var o callOptions
-	for _, opt := range opts {
-		opt(&o)
-	}
 	id, err := m.checkCall(ctx, transition, id)
 	if err != nil {
 		return nil, err
@@ -71,6 +67,10 @@ func (m *Machine) prepare(ctx context.Context, transition, id string, values []a
 	i, ok := m.rules.byTransit[transition]
 	if !ok {
 		return nil, m.rules.unknownTransition(transition, id)
+	}
+	o, err := collect(opts)
+	if err != nil {
+		return nil, m.rules.invalid(i, id, err)
 	}
 	t := &m.rules.transitions[i]
 	if values == nil {

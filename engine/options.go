@@ -102,3 +102,18 @@ func WithActor(actor string) CallOption {
 func WithMeta(meta any) CallOption {
 	return func(o *callOptions) { o.meta = meta }
 }
+
+// collect applies the options of one call.
+func collect(opts []CallOption) (callOptions, error) {
+	if len(opts) == 0 {
+		return callOptions{}, nil // nothing that would live on the heap
+	}
+	var o callOptions
+	for _, opt := range opts {
+		if opt == nil {
+			return o, errors.New("an option is nil")
+		}
+		opt(&o)
+	}
+	return o, nil
+}

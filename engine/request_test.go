@@ -72,6 +72,7 @@ func TestInvalidCalls(t *testing.T) {
 		{"version below", m, "pay", "o-1", pay, []CallOption{WithVersion(-1)}, "versions start at 1"},
 		{"actor too long", m, "pay", "o-1", pay, []CallOption{WithActor(long(256))}, "the actor has 256 bytes"},
 		{"actor with NUL", m, "pay", "o-1", pay, []CallOption{WithActor("\x00")}, "the actor holds a NUL"},
+		{"an option that is nil", m, "pay", "o-1", pay, []CallOption{nil}, "an option is nil"},
 		{"meta that is no JSON", m, "pay", "o-1", pay, []CallOption{WithMeta(make(chan int))}, "meta"},
 		{"key on a derived one", ballot, "vote", "o-1", Args{"by": "a", "weight": 1}, []CallOption{WithKey("k")}, "derives its key"},
 		{"a required key", ballot, "close", "o-1", nil, nil, "needs a key"},
