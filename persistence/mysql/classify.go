@@ -2,12 +2,11 @@ package mysql
 
 import (
 	"context"
+	"database/sql"
 	sqldriver "database/sql/driver"
 	"errors"
 	"net"
 	"strings"
-
-	"database/sql"
 
 	driver "github.com/go-sql-driver/mysql"
 

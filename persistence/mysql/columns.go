@@ -2,11 +2,10 @@ package mysql
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
-
-	"database/sql"
 
 	"github.com/jmoiron/sqlx"
 

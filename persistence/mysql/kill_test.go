@@ -31,7 +31,7 @@ func newPrivate(t *testing.T) *private {
 			t.Skipf("needs a server of its own, to kill it: %v", err)
 		}
 	}
-	dir, err := os.MkdirTemp("", "kill") // short: a socket's path has a limit
+	dir, err := os.MkdirTemp("", "kill") //nolint:usetesting // short: a socket's path has a limit
 	check(t, err)
 	t.Cleanup(func() { check(t, os.RemoveAll(dir)) })
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

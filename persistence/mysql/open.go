@@ -11,6 +11,7 @@ package mysql
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math"
@@ -19,8 +20,6 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
-
-	"database/sql"
 
 	"github.com/fsmgen/fsmgen/persistence"
 )
@@ -156,7 +155,7 @@ func New(db *sqlx.DB, opts ...Option) (*persistence.Store, error) {
 	if db == nil {
 		return nil, errors.New("mysql: New(nil): give an open pool")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), o.wait)
+	ctx, cancel := context.WithTimeout(context.Background(), o.wait) //nolint:forbidigo // New has no caller's context
 	defer cancel()
 	server, err := versionOf(ctx, db)
 	if err != nil {

@@ -119,8 +119,8 @@ func (b *bench) handTx(ctx context.Context, p *place) error {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() //nolint:errcheck // after Commit there is none
-	res, err := tx.StmtContext(ctx, b.update).ExecContext(ctx, to, p.id, p.status, p.version)
+	defer tx.Rollback()                                                                       //nolint:errcheck // after Commit there is none
+	res, err := tx.StmtContext(ctx, b.update).ExecContext(ctx, to, p.id, p.status, p.version) //nolint:sqlclosecheck // the transaction closes it
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,8 @@ func (b *bench) handTx(ctx context.Context, p *place) error {
 		return fmt.Errorf("%+v: touched %d rows", *p, n)
 	}
 	key := fmt.Sprintf("#%032d", b.serial.Add(1))
-	if _, err := tx.StmtContext(ctx, b.insert).ExecContext(ctx, "hand", p.id, b.serial.Load()<<20+p.version, tr, p.status, to, "{}", key,
+	if _, err := tx.StmtContext(ctx, b.insert).ExecContext(ctx, "hand", //nolint:sqlclosecheck // the transaction closes it
+		p.id, b.serial.Load()<<20+p.version, tr, p.status, to, "{}", key,
 		strings.Repeat("f", 64), key, nil, nil, nil, time.Now().UTC()); err != nil {
 		return err
 	}

@@ -2,12 +2,11 @@ package mysql
 
 import (
 	"context"
+	"database/sql"
 	sqldriver "database/sql/driver"
 	"errors"
 	"sync"
 	"time"
-
-	"database/sql"
 
 	"github.com/jmoiron/sqlx"
 
@@ -33,8 +32,8 @@ type runner struct {
 // ended: an answer is worth more than a connection closed and an outcome not known.
 const grace = 50 * time.Millisecond
 
-// Unit runs fn in one transaction, or plain: as single statements.
-func (r *runner) Unit(ctx context.Context, plain bool, fn func(x persistence.Execer) error) error {
+// Unit runs fn in one transaction, or plain, as single statements.
+func (r *runner) Unit(ctx context.Context, u persistence.Unit, fn func(x persistence.Execer) error) error {
 	conn, err := r.conn(ctx)
 	if err != nil {
 		return err
@@ -48,7 +47,7 @@ func (r *runner) Unit(ctx context.Context, plain bool, fn func(x persistence.Exe
 		}
 		done := s.use(ctx)
 		defer done()
-		out = r.run(ctx, s, plain, fn)
+		out = r.run(ctx, s, u.Plain, fn)
 		if s.broken {
 			r.forget(s)
 			return sqldriver.ErrBadConn // not given to anybody else

@@ -40,8 +40,8 @@ type session struct {
 	args   []sqldriver.NamedValue
 	broken bool // not to be used again
 
-	caller context.Context //nolint:containedctx // both live for one unit
-	ctx    context.Context //nolint:containedctx
+	caller context.Context //nolint:containedctx // it lives for one unit
+	ctx    context.Context //nolint:containedctx // it lives for one unit
 	open   bool            // a transaction is open, so nothing is committed yet
 	midway bool            // a statement was stopped in its middle
 	prefix string          // of statements that are executed
@@ -238,7 +238,7 @@ func (s *session) Query(text string, args []any, dest []any) (found bool, err er
 		if b, ok := v.([]byte); ok {
 			v = slices.Clone(b) // the driver reuses its buffer
 		}
-		*dest[i].(*any) = v
+		*dest[i].(*any) = v //nolint:errcheck // destinations are the store's own, all of this type
 	}
 	if errors.Is(err, io.EOF) {
 		err = nil
