@@ -137,12 +137,21 @@ type Column struct {
 	Scale     int
 }
 
+// Unit is what a runner must know of one call's work.
+type Unit struct {
+	// Row names the row it writes, across tables: batches of several processes that
+	// lock rows in one order cannot wait for each other in a circle.
+	Row string
+	// Plain: it is a single statement, which needs no transaction.
+	Plain bool
+}
+
 // Runner executes one unit on a connection of the store's own, where a dialect
 // has a faster way than a database/sql transaction.
 type Runner interface {
-	// Unit runs fn in one transaction of the writer, or without one where plain is
-	// set. fn gets the connection's own prepared statements.
-	Unit(ctx context.Context, plain bool, fn func(x Execer) error) error
+	// Unit runs fn in one transaction of the writer, or without one where the unit is
+	// plain. fn gets the connection's own prepared statements.
+	Unit(ctx context.Context, u Unit, fn func(x Execer) error) error
 }
 
 // Execer runs statements by text; implementations keep them prepared.

@@ -73,7 +73,7 @@ func (t *table) apply(ctx context.Context, tx engine.Tx, call *engine.Call) (eng
 		effect = func(ctx context.Context, tx engine.Tx) error { return call.Effect(ctx, tx, change) }
 	}
 	run := func() error {
-		return t.unit(ctx, tx, plain || compound, keyed, effect, func(x Execer) error {
+		return t.unit(ctx, tx, unit{id: call.ID, plain: plain || compound, keyed: keyed, effect: effect}, func(x Execer) error {
 			var err error
 			switch {
 			case t.f.OneStatement:
@@ -99,19 +99,28 @@ func (t *table) tellsVersion() bool {
 	return t.f.VersionByInsertID && !t.columns[UseVersion].Triggered
 }
 
+// unit is what is atomic of one call.
+type unit struct {
+	id     string
+	plain  bool // a single statement, which needs no transaction
+	keyed  bool // somebody else may hold its key
+	effect func(context.Context, engine.Tx) error
+}
+
 // unit runs fn as one atomic unit: inside the caller's transaction, through the
 // dialect's runner, or in a transaction of its own. errMiss is no error.
-func (t *table) unit(ctx context.Context, tx engine.Tx, plain, keyed bool, effect func(context.Context, engine.Tx) error, fn func(Execer) error) error {
+func (t *table) unit(ctx context.Context, tx engine.Tx, u unit, fn func(Execer) error) error {
+	effect := u.effect
 	var err error
 	switch {
 	case tx != nil && t.f.OneStatement:
 		err = t.inCallers(ctx, t.within(ctx, tx, effect != nil, effect, fn))
 	case tx != nil:
-		err = t.within(ctx, tx, keyed || effect != nil, effect, fn)
+		err = t.within(ctx, tx, u.keyed || effect != nil, effect, fn)
 	case t.f.OneStatement && t.s.runner == nil && effect == nil:
 		err = t.alone(ctx, fn)
 	case t.s.runner != nil && effect == nil:
-		err = t.s.runner.Unit(ctx, plain, fn)
+		err = t.s.runner.Unit(ctx, Unit{Row: t.def.Table.Name + "\x00" + u.id, Plain: u.plain}, fn)
 	default:
 		err = t.s.Transact(ctx, func(ctx context.Context, tx engine.Tx) error {
 			if err := fn(t.execer(ctx, tx)); err != nil || effect == nil {
@@ -264,7 +273,7 @@ func (t *table) learn(x Execer, v *values, unnamed bool, lastID int64) error {
 func (t *table) Create(ctx context.Context, tx engine.Tx, c *engine.Creation) (engine.Change, error) {
 	v := &values{create: c, id: t.idValue(c.ID), entity: c.ID}
 	var change engine.Change
-	err := t.unit(ctx, tx, false, true, nil, func(x Execer) error {
+	err := t.unit(ctx, tx, unit{id: c.ID, keyed: true}, func(x Execer) error {
 		var err error
 		if t.f.OneStatement {
 			change, err = t.createOne(x, v)

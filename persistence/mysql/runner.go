@@ -95,8 +95,10 @@ func (r *runner) connError(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return &engine.Fault{Class: engine.ClassUnsent, Err: ctx.Err(), Hint: "the context ended while waiting for a connection"}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &engine.Fault{Class: engine.ClassRetryable, Err: err,
-			Hint: "no connection of the pool became free; a call made while a transaction is open must go through In(tx)"}
+		return &engine.Fault{
+			Class: engine.ClassRetryable, Err: err,
+			Hint: "no connection of the pool became free; a call made while a transaction is open must go through In(tx)",
+		}
 	}
 	return notSent(err)
 }

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +32,7 @@ type group struct {
 
 // job is one statement and where its first row goes.
 type job struct {
+	row   string // the one it writes
 	text  string
 	args  []any
 	dest  []any
@@ -52,13 +55,14 @@ func newGroup(db *sqlx.DB, wait time.Duration) *group {
 }
 
 // Unit gives fn an Execer whose statement runs in a batch.
-func (g *group) Unit(ctx context.Context, _ bool, fn func(x persistence.Execer) error) error {
-	return fn(groupExecer{g, ctx})
+func (g *group) Unit(ctx context.Context, u persistence.Unit, fn func(x persistence.Execer) error) error {
+	return fn(groupExecer{g, ctx, u.Row})
 }
 
 type groupExecer struct {
 	g   *group
 	ctx context.Context //nolint:containedctx // it lives for one unit
+	row string
 }
 
 // Exec is for units of several statements, which have no place here.
@@ -69,7 +73,7 @@ func (x groupExecer) Exec(string, []any) (affected, lastID int64, err error) {
 // Query runs the statement in a batch and reads its first row into dest.
 func (x groupExecer) Query(text string, args, dest []any) (bool, error) {
 	var found bool
-	left, err := x.g.combiner.Do(x.ctx, job{text, args, dest, &found})
+	left, err := x.g.combiner.Do(x.ctx, job{x.row, text, args, dest, &found})
 	switch {
 	case left && x.ctx.Err() == nil:
 		return false, persistence.Waited(err)
@@ -126,15 +130,14 @@ const maxRounds = 3
 // Run executes a batch. A member's error takes the whole transaction with it, so the
 // rest runs again without that member; after some rounds everybody runs alone.
 func (t *turn) Run(batch []*member) {
+	if len(batch) == 1 {
+		batch[0].Err = query(batch[0].Ctx, t.conn, batch[0].Job)
+		return
+	}
 	for range maxRounds {
 		members := present(batch)
-		if len(members) == 0 {
-			return
-		}
-		if len(members) == 1 {
-			m := batch[members[0]]
-			m.Err = query(m.Ctx, t.conn, m.Job)
-			return
+		if len(members) < 2 {
+			break
 		}
 		culprit, err := t.pipeline(batch, members)
 		switch {
@@ -157,7 +160,8 @@ func (t *turn) Run(batch []*member) {
 	t.apart(batch, present(batch))
 }
 
-// present lists the members that have no answer yet.
+// present lists the members that have no answer yet, in the order of their rows and, on
+// one row, of their arrival.
 func present(batch []*member) []int {
 	var out []int
 	for i, m := range batch {
@@ -165,6 +169,7 @@ func present(batch []*member) []int {
 			out = append(out, i)
 		}
 	}
+	slices.SortStableFunc(out, func(a, b int) int { return strings.Compare(batch[a].Job.row, batch[b].Job.row) })
 	return out
 }
 

@@ -50,9 +50,9 @@ func newRunner(db *sqlx.DB, o options) *runner {
 	return r
 }
 
-// Unit runs fn in one transaction, or plain: as single statements.
-func (r *runner) Unit(ctx context.Context, plain bool, fn func(x persistence.Execer) error) error {
-	left, err := r.combiner.Do(ctx, unit{plain, fn})
+// Unit runs fn in one transaction, or plain, as single statements.
+func (r *runner) Unit(ctx context.Context, u persistence.Unit, fn func(x persistence.Execer) error) error {
+	left, err := r.combiner.Do(ctx, unit{u.Plain, fn})
 	switch {
 	case left && ctx.Err() == nil:
 		return persistence.Waited(err)
