@@ -76,12 +76,12 @@ func byHand(tb testing.TB, store *persistence.Store) func(n int) error {
 		if err != nil {
 			return err
 		}
-		defer tx.Rollback() //nolint:errcheck // committed by then
-		if _, err := tx.Stmt(update).Exec(to, from, n+1); err != nil {
+		defer tx.Rollback()                                            //nolint:errcheck // committed by then
+		if _, err := tx.Stmt(update).Exec(to, from, n+1); err != nil { //nolint:sqlclosecheck // it ends with the transaction
 			return err
 		}
 		key := fmt.Sprintf("%032x", rand.Uint64())
-		if _, err := tx.Stmt(insert).Exec(n+2, "switch_"+to, from, to, "#"+key, key+key, key, time.Now().UTC().Format(time.RFC3339Nano)); err != nil {
+		if _, err := tx.Stmt(insert).Exec(n+2, "switch_"+to, from, to, "#"+key, key+key, key, time.Now().UTC().Format(time.RFC3339Nano)); err != nil { //nolint:sqlclosecheck // as above
 			return err
 		}
 		return tx.Commit()

@@ -34,8 +34,9 @@ func childMachine(path, text string) (*engine.Engine, *engine.Machine, error) {
 }
 
 func init() {
-	// share flips its own row for the time it is told, and says how often, and by how
-	// much a deadline was missed at worst.
+	// share flips its own row for the time it is told, and says how often, and how late
+	// it returned at worst from a call that it gave up. (A call that has the lock is
+	// not interrupted: it takes as long as the disk does.)
 	children["share"] = func(path string) error {
 		_, m, err := childMachine(path, lampText)
 		if err != nil {
@@ -47,6 +48,7 @@ func init() {
 		if _, err := fmt.Scanln(&id, &run); err != nil {
 			return err
 		}
+		overslept := oversleeping()
 		transitions := []string{"switch_on", "switch_off"}
 		var late time.Duration
 		n := 0
@@ -54,18 +56,40 @@ func init() {
 			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 			deadline, _ := ctx.Deadline()
 			_, err := m.Fire(ctx, transitions[n%2], id, nil)
-			late = max(late, time.Since(deadline))
+			after := time.Since(deadline)
 			cancel()
 			switch {
 			case err == nil:
 				n++
-			case !errors.Is(err, context.DeadlineExceeded):
+			case errors.Is(err, context.DeadlineExceeded):
+				late = max(late, after)
+			default:
 				return err
 			}
 		}
-		say("%d %d", n, late.Milliseconds())
+		say("%d %d %d", n, late.Milliseconds(), overslept().Milliseconds())
 		return nil
 	}
+}
+
+// oversleeping measures, until the function it returns is called, by how much a sleep of
+// a millisecond lasts longer at worst: what a busy machine adds to every deadline.
+func oversleeping() (stop func() time.Duration) {
+	end, worst := make(chan struct{}), make(chan time.Duration)
+	go func() {
+		var longest time.Duration
+		for {
+			start := time.Now()
+			select {
+			case <-end:
+				worst <- longest
+				return
+			case <-time.After(time.Millisecond):
+				longest = max(longest, time.Since(start)-time.Millisecond)
+			}
+		}
+	}()
+	return func() time.Duration { close(end); return <-worst }
 }
 
 // Four processes on one file, with durable commits: each gets its share, and
@@ -94,25 +118,25 @@ func TestSeveralProcesses(t *testing.T) { //nolint:paralleltest // it measures
 		}
 	}
 	var counts []int
-	var late int
+	var late, busy int
 	for i, k := range kids {
 		line, _ := k.hear()
-		var n, ms int
-		if _, err := fmt.Sscan(line, &n, &ms); err != nil {
+		var n, ms, overslept int
+		if _, err := fmt.Sscan(line, &n, &ms, &overslept); err != nil {
 			t.Fatalf("child %d said %q: %v", i, line, err)
 		}
-		counts, late = append(counts, n), max(late, ms)
+		counts, late, busy = append(counts, n), max(late, ms), max(busy, overslept)
 		if e, err := m.Get(context.Background(), fmtInt(i)); err != nil || e.Version != int64(n+1) {
 			t.Errorf("child %d had %d calls acknowledged, its row is %+v, %v", i, n, e, err)
 		}
 	}
 	slowest, fastest := slices.Min(counts), slices.Max(counts)
-	t.Logf("calls per process %v in %v; latest return %d ms after its deadline", counts, run, late)
+	t.Logf("calls per process %v in %v; latest return %d ms after its deadline, latest timer %d ms", counts, run, late, busy)
 	if slowest*5 < fastest {
 		t.Errorf("calls per process %v: the slowest has less than a fifth of the fastest", counts)
 	}
-	if late > 50 {
-		t.Errorf("a call returned %d ms after its deadline, want at most 50", late)
+	if late > 50+busy {
+		t.Errorf("a call returned %d ms after its deadline, want at most 50 and the machine's own %d", late, busy)
 	}
 }
 
