@@ -20,6 +20,7 @@ func TestContract(t *testing.T) {
 		Open: openContract,
 		Features: storetest.Features{
 			Forms:     []storetest.TxForm{storetest.StdTx, storetest.SqlxTx, storetest.Conn},
+			Deferred:  []storetest.TxForm{storetest.Conn},
 			OneWriter: true, Wait: contractWait, Reopen: true, Loose: true, Nulls: true,
 		},
 	})
@@ -27,7 +28,7 @@ func TestContract(t *testing.T) {
 
 func openContract(t testing.TB, defs ...*definitions.Machine) storetest.Backend {
 	path := filepath.Join(t.TempDir(), "contract.db")
-	beside, err := sqlx.Open("sqlite3", "file:"+path+"?_journal_mode=WAL&_synchronous=NORMAL&_busy_timeout=5000")
+	beside, err := sqlx.Open("sqlite3", "file:"+path+"?_journal_mode=WAL&_synchronous=NORMAL&_busy_timeout=1000")
 	if err != nil {
 		t.Fatal(err)
 	}

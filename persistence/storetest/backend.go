@@ -28,6 +28,9 @@ type Features struct {
 	Levels []sql.IsolationLevel
 	// OneWriter: an open transaction keeps every other writer waiting, on any row.
 	OneWriter bool
+	// Deferred are the forms whose transaction holds nothing until it writes, although
+	// there is one writer.
+	Deferred []TxForm
 	// Wait bounds how long a call waits for a writer or a row that somebody holds,
 	// as the stores that Open gives are configured. Keep it short.
 	Wait time.Duration

@@ -16,6 +16,7 @@ func rivalChecks() []check {
 		{name: "blocked by a transaction, then lost: told what the winner made", run: rivalLoses},
 		{name: "blocked by a transaction that rolls back: applied", run: rivalWins},
 		{name: "a transaction whose snapshot is older than the row is told the truth, or ErrBusy", run: eachTx(rivalOldSnapshot)},
+		{name: "a transaction that read before another program wrote is ErrBusy at once", run: rivalDeferred},
 		{name: "two transactions on two rows", run: rivalApart},
 		{name: "transactions that cross each other all get through", run: rivalCross},
 	}
@@ -114,6 +115,41 @@ func rivalOldSnapshot(e *env, begin func() *Tx) {
 		}
 		e.must(tx.Commit())
 		e.wantRow(id, "paid", 2)
+	}
+}
+
+// rivalDeferred: what such a transaction has read is not to be written over, and no
+// waiting helps it.
+func rivalDeferred(e *env) {
+	e.need(len(e.h.Features.Deferred) > 0, "transactions that hold nothing until they write")
+	e.open(order)
+	for _, form := range e.h.Features.Deferred {
+		id := e.fresh()
+		e.create(engine.Row{"id": id, "amount": 1})
+		tx := e.begin(form, 0)
+		m := e.m.In(tx.Tx)
+		_, err := m.Get(e.Context(), id)
+		e.must(err)
+		e.update(id, engine.Row{"amount": 2})
+		begun := time.Now()
+		_, err = m.Fire(e.Context(), "pay", id, engine.Args{"payment_ref": "x"})
+		e.wantError(err, engine.ErrBusy)
+		if took := time.Since(begun); took > e.h.Features.Wait {
+			e.Errorf("the call took %v", took)
+		}
+		e.must(tx.Rollback())
+		// Nothing was read before: the call takes the writer itself.
+		tx = e.begin(form, 0)
+		_, err = e.m.In(tx.Tx).Fire(e.Context(), "ship", id, nil)
+		e.wantError(err, engine.ErrNotAllowed)
+		ctx, cancel := context.WithTimeout(e.Context(), e.h.Features.Wait)
+		if err := e.b.Update(ctx, e.m.Definition(), id, engine.Row{"amount": 3}); err == nil {
+			e.Error("the answer to a transaction can change before it commits")
+		}
+		cancel()
+		_, err = e.m.In(tx.Tx).Fire(e.Context(), "pay", id, engine.Args{"payment_ref": "x"})
+		e.must(err)
+		e.must(tx.Commit())
 	}
 }
 
