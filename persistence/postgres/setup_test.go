@@ -68,7 +68,7 @@ func schemaDSN(t testing.TB) string {
 	}
 	admin("CREATE SCHEMA " + name)
 	t.Cleanup(func() { admin("DROP SCHEMA " + name + " CASCADE") })
-	return withParams(t, base, "search_path", name)
+	return withParams(t, base, "search_path", name, "application_name", name)
 }
 
 // withParams adds parameters to a DSN in URL form.
