@@ -57,8 +57,10 @@ func (p *private) config() *driver.Config {
 // start runs the server and waits until it answers.
 func (p *private) start(t *testing.T) {
 	t.Helper()
-	args := []string{"--no-defaults", "--datadir=" + filepath.Join(p.dir, "data"), "--socket=" + filepath.Join(p.dir, "s"), "--pid-file=" + filepath.Join(p.dir, "pid"),
-		"--port=" + strconv.Itoa(p.port), "--bind-address=127.0.0.1", "--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=32M", "--log-error=" + filepath.Join(p.dir, "log")}
+	args := []string{
+		"--no-defaults", "--datadir=" + filepath.Join(p.dir, "data"), "--socket=" + filepath.Join(p.dir, "s"), "--pid-file=" + filepath.Join(p.dir, "pid"),
+		"--port=" + strconv.Itoa(p.port), "--bind-address=127.0.0.1", "--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=32M", "--log-error=" + filepath.Join(p.dir, "log"),
+	}
 	if os.Getuid() == 0 {
 		args = append(args, "--user=root")
 	}
