@@ -3,6 +3,7 @@ package mysql
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,57 +14,108 @@ import (
 	"github.com/fsmgen/fsmgen/persistence"
 )
 
-// columnsText: a unique index counts for a column only if it holds that column alone,
-// and all of it. The aliases give both databases' answer one spelling.
-const columnsText = `SELECT c.COLUMN_NAME AS name, c.COLUMN_TYPE AS type, c.IS_NULLABLE AS nullable, COALESCE(c.COLLATION_NAME, '') AS collation,
-  COALESCE(c.CHARACTER_MAXIMUM_LENGTH, 0) AS length, COALESCE(c.NUMERIC_PRECISION, 0) AS digits, COALESCE(c.NUMERIC_SCALE, 0) AS scale,
-  EXISTS (SELECT 1 FROM information_schema.STATISTICS s WHERE s.TABLE_SCHEMA = c.TABLE_SCHEMA AND s.TABLE_NAME = c.TABLE_NAME
-    AND s.COLUMN_NAME = c.COLUMN_NAME AND s.NON_UNIQUE = 0 AND s.SUB_PART IS NULL
-    AND 1 = (SELECT COUNT(*) FROM information_schema.STATISTICS o WHERE o.TABLE_SCHEMA = s.TABLE_SCHEMA AND o.TABLE_NAME = s.TABLE_NAME AND o.INDEX_NAME = s.INDEX_NAME)) AS alone,
-  EXISTS (SELECT 1 FROM information_schema.TRIGGERS g WHERE g.EVENT_OBJECT_SCHEMA = c.TABLE_SCHEMA AND g.EVENT_OBJECT_TABLE = c.TABLE_NAME AND g.EVENT_MANIPULATION = 'UPDATE') AS triggered,
-  t.TABLE_TYPE AS kind, COALESCE(t.ENGINE, '') AS engine
-FROM information_schema.COLUMNS c JOIN information_schema.TABLES t ON t.TABLE_SCHEMA = c.TABLE_SCHEMA AND t.TABLE_NAME = c.TABLE_NAME
-WHERE c.TABLE_SCHEMA = COALESCE(?, DATABASE()) AND c.TABLE_NAME = ? ORDER BY c.ORDINAL_POSITION`
+// The catalogue is asked one table at a time: a statement that looked into one of its
+// tables for every row of another has crashed MariaDB 10.11 on a busy machine.
+const (
+	tableText = "SELECT TABLE_TYPE, COALESCE(ENGINE, '') FROM information_schema.TABLES WHERE TABLE_SCHEMA = COALESCE(?, DATABASE()) AND TABLE_NAME = ?"
+
+	columnsText = "SELECT COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, COALESCE(COLLATION_NAME, ''), COALESCE(CHARACTER_MAXIMUM_LENGTH, 0), " +
+		"COALESCE(NUMERIC_PRECISION, 0), COALESCE(NUMERIC_SCALE, 0) FROM information_schema.COLUMNS " +
+		"WHERE TABLE_SCHEMA = COALESCE(?, DATABASE()) AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION"
+
+	indexesText = "SELECT INDEX_NAME, COLUMN_NAME, SUB_PART FROM information_schema.STATISTICS " +
+		"WHERE TABLE_SCHEMA = COALESCE(?, DATABASE()) AND TABLE_NAME = ? AND NON_UNIQUE = 0"
+
+	triggersText = "SELECT COUNT(*) FROM information_schema.TRIGGERS " +
+		"WHERE EVENT_OBJECT_SCHEMA = COALESCE(?, DATABASE()) AND EVENT_OBJECT_TABLE = ? AND EVENT_MANIPULATION = 'UPDATE'"
+)
 
 // Columns reads the table's columns.
 func (dialect) Columns(ctx context.Context, db *sqlx.DB, table string) ([]persistence.Column, error) {
 	schema, name, qualified := strings.Cut(table, ".")
-	var in any = schema
+	where := []any{schema, name}
 	if !qualified {
-		in, name = nil, table
+		where = []any{nil, table}
 	}
-	rows, err := db.QueryContext(ctx, columnsText, in, name)
+	var kind, engine string
+	switch err := db.QueryRowContext(ctx, tableText, where...).Scan(&kind, &engine); {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case kind == "BASE TABLE" && !strings.EqualFold(engine, "InnoDB"):
+		return nil, fmt.Errorf("its engine is %s, which has no transactions: ALTER TABLE … ENGINE=InnoDB", engine)
+	}
+	alone, err := uniqueAlone(ctx, db, where)
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close() //nolint:errcheck // rows.Err says it
-	var out []persistence.Column
-	for rows.Next() {
-		c, err := scanColumn(rows)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, c)
+	var triggers int
+	if err := db.GetContext(ctx, &triggers, triggersText, where...); err != nil {
+		return nil, err
 	}
-	return out, rows.Err()
+	var out []persistence.Column
+	err = each(ctx, db, columnsText, where, func(rows *sql.Rows) error {
+		c, err := scanColumn(rows)
+		c.UniqueAlone, c.Triggered = alone[c.Name], triggers > 0
+		out = append(out, c)
+		return err
+	})
+	return out, err
+}
+
+// uniqueAlone tells the columns that have a unique index of their own: one that holds
+// the whole column, and nothing else.
+func uniqueAlone(ctx context.Context, db *sqlx.DB, where []any) (map[string]bool, error) {
+	type index struct {
+		column string
+		parts  int
+		whole  bool
+	}
+	indexes := map[string]index{}
+	err := each(ctx, db, indexesText, where, func(rows *sql.Rows) error {
+		var name string
+		var column sql.NullString // none where an expression is indexed
+		var part sql.NullInt64
+		if err := rows.Scan(&name, &column, &part); err != nil {
+			return err
+		}
+		indexes[name] = index{column.String, indexes[name].parts + 1, column.Valid && !part.Valid}
+		return nil
+	})
+	alone := map[string]bool{}
+	for _, x := range indexes {
+		if x.parts == 1 && x.whole {
+			alone[x.column] = true
+		}
+	}
+	return alone, err
+}
+
+func each(ctx context.Context, db *sqlx.DB, text string, args []any, scan func(*sql.Rows) error) error {
+	rows, err := db.QueryContext(ctx, text, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close() //nolint:errcheck // rows.Err says it
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
 func scanColumn(rows *sql.Rows) (persistence.Column, error) {
 	var c persistence.Column
-	var nullable, kind, engine string
-	err := rows.Scan(&c.Name, &c.Type, &nullable, &c.Collation, &c.Length, &c.Precision, &c.Scale, &c.UniqueAlone, &c.Triggered, &kind, &engine)
-	if err != nil {
-		return c, err
-	}
-	if kind == "BASE TABLE" && !strings.EqualFold(engine, "InnoDB") {
-		return c, fmt.Errorf("its engine is %s, which has no transactions: ALTER TABLE … ENGINE=InnoDB", engine)
-	}
+	var nullable string
+	err := rows.Scan(&c.Name, &c.Type, &nullable, &c.Collation, &c.Length, &c.Precision, &c.Scale)
 	c.Nullable = nullable == "YES"
 	c.Folds = c.Collation != "" && !byBytes(c.Collation)
 	if bits, ok := intBits[baseType(c.Type)]; ok {
 		c.Precision = bits
 	}
-	return c, nil
+	return c, err
 }
 
 // byBytes reports whether a collation compares by bytes without padding.
