@@ -174,6 +174,9 @@ func BenchmarkAnswers(b *testing.B) {
 
 // What a call allocates is pinned: more is a finding, less moves the pin.
 func TestAllocations(t *testing.T) { //nolint:paralleltest // it counts the process's allocations
+	if raceDetector {
+		t.Skip("the race detector allocates too")
+	}
 	store := open(t)
 	setSync(t, store, "OFF")
 	pins := map[string]float64{"floor": 7, "bare-version-named": 17, "bare": 26, "journaled": 46, "journaled-version-named": 40, "journaled-by-hand": 1000}
