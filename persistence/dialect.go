@@ -139,9 +139,9 @@ type Column struct {
 
 // Unit is what a runner must know of one call's work.
 type Unit struct {
-	// Row names the row it writes, across tables: batches of several processes that
-	// lock rows in one order cannot wait for each other in a circle.
-	Row string
+	// Table and ID name the row it writes: batches of several processes that lock rows
+	// in one order cannot wait for each other in a circle.
+	Table, ID string
 	// Plain: it is a single statement, which needs no transaction.
 	Plain bool
 }

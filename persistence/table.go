@@ -120,7 +120,7 @@ func (t *table) unit(ctx context.Context, tx engine.Tx, u unit, fn func(Execer) 
 	case t.f.OneStatement && t.s.runner == nil && effect == nil:
 		err = t.alone(ctx, fn)
 	case t.s.runner != nil && effect == nil:
-		err = t.s.runner.Unit(ctx, Unit{Row: t.def.Table.Name + "\x00" + u.id, Plain: u.plain}, fn)
+		err = t.s.runner.Unit(ctx, Unit{Table: t.def.Table.Name, ID: u.id, Plain: u.plain}, fn)
 	default:
 		err = t.s.Transact(ctx, func(ctx context.Context, tx engine.Tx) error {
 			if err := fn(t.execer(ctx, tx)); err != nil || effect == nil {

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -32,11 +33,16 @@ type group struct {
 
 // job is one statement and where its first row goes.
 type job struct {
-	row   string // the one it writes
+	unit  persistence.Unit
 	text  string
 	args  []any
 	dest  []any
 	found *bool
+}
+
+// compare orders jobs by the rows they write.
+func (j job) compare(other job) int {
+	return cmp.Or(strings.Compare(j.unit.Table, other.unit.Table), strings.Compare(j.unit.ID, other.unit.ID))
 }
 
 type member = combine.Member[job]
@@ -56,13 +62,13 @@ func newGroup(db *sqlx.DB, wait time.Duration) *group {
 
 // Unit gives fn an Execer whose statement runs in a batch.
 func (g *group) Unit(ctx context.Context, u persistence.Unit, fn func(x persistence.Execer) error) error {
-	return fn(groupExecer{g, ctx, u.Row})
+	return fn(groupExecer{g, ctx, u})
 }
 
 type groupExecer struct {
-	g   *group
-	ctx context.Context //nolint:containedctx // it lives for one unit
-	row string
+	g    *group
+	ctx  context.Context //nolint:containedctx // it lives for one unit
+	unit persistence.Unit
 }
 
 // Exec is for units of several statements, which have no place here.
@@ -73,7 +79,7 @@ func (x groupExecer) Exec(string, []any) (affected, lastID int64, err error) {
 // Query runs the statement in a batch and reads its first row into dest.
 func (x groupExecer) Query(text string, args, dest []any) (bool, error) {
 	var found bool
-	left, err := x.g.combiner.Do(x.ctx, job{x.row, text, args, dest, &found})
+	left, err := x.g.combiner.Do(x.ctx, job{x.unit, text, args, dest, &found})
 	switch {
 	case left && x.ctx.Err() == nil:
 		return false, persistence.Waited(err)
@@ -169,7 +175,7 @@ func present(batch []*member) []int {
 			out = append(out, i)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b int) int { return strings.Compare(batch[a].Job.row, batch[b].Job.row) })
+	slices.SortStableFunc(out, func(a, b int) int { return batch[a].Job.compare(batch[b].Job) })
 	return out
 }
 
