@@ -2,13 +2,10 @@ package workflowtest
 
 import (
 	"encoding/json"
-	"maps"
 	"testing"
 	"time"
 
 	"github.com/shopspring/decimal"
-
-	"github.com/fsmgen/fsmgen/engine"
 )
 
 func dec(s string) decimal.Decimal { return decimal.RequireFromString(s) }
@@ -44,8 +41,10 @@ func acceptanceFlow(t testing.TB) *flow {
 	return &flow{
 		def: load(t, "acceptance"),
 		rows: []map[string]any{
-			{"eligible": false, "doubtful": false}, {"eligible": false, "doubtful": true},
-			{"eligible": true, "doubtful": false}, {"eligible": true, "doubtful": true},
+			{"eligible": false, "doubtful": false},
+			{"eligible": false, "doubtful": true},
+			{"eligible": true, "doubtful": false},
+			{"eligible": true, "doubtful": true},
 		},
 	}
 }
@@ -109,7 +108,8 @@ func fulfillmentFlow(t testing.TB) *flow {
 			}),
 		},
 		rows: []map[string]any{
-			{"holds": int64(0), "fulfill_at": nil}, {"holds": int64(2), "fulfill_at": start},
+			{"holds": int64(0), "fulfill_at": nil},
+			{"holds": int64(2), "fulfill_at": start},
 			{"holds": int64(1), "fulfill_at": start.Add(time.Microsecond)},
 		},
 		calls: []call{
@@ -141,11 +141,4 @@ func TestMatrixOfTwoMachines(t *testing.T) {
 			onEach(t, kinds(), func(s *site) { runMatrix(s, f) }, first, second)
 		})
 	}
-}
-
-// row makes what Create wants.
-func newRow(id string, values map[string]any) engine.Row {
-	out := engine.Row{"id": id}
-	maps.Copy(out, values)
-	return out
 }

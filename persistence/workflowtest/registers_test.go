@@ -95,9 +95,12 @@ func registersFlow(t testing.TB) *flow {
 			registers(math.MinInt64, math.MaxInt64, -1, nil, "stop", nil), registers(-9, 0, 4, int64(0), "", "stop"),
 		},
 		calls: []call{
-			{transition: "cycle", args: map[string]any{"by": int64(1)}}, {transition: "sort", args: map[string]any{"by": int64(0)}},
-			{transition: "sort", args: map[string]any{"by": int64(-1)}}, {transition: "sort", args: map[string]any{"by": int64(5)}},
-			{transition: "swap"}, {transition: "chain"},
+			{transition: "cycle", args: map[string]any{"by": int64(1)}},
+			{transition: "sort", args: map[string]any{"by": int64(0)}},
+			{transition: "sort", args: map[string]any{"by": int64(-1)}},
+			{transition: "sort", args: map[string]any{"by": int64(5)}},
+			{transition: "swap"},
+			{transition: "chain"},
 		},
 	}
 }
@@ -121,8 +124,10 @@ func gaugeFlow(t testing.TB) *flow {
 		},
 		rows: []map[string]any{{"level": int64(0)}, {"level": int64(5)}, {"level": int64(math.MaxInt64)}},
 		calls: []call{
-			{transition: "step", args: map[string]any{"by": int64(1)}}, {transition: "step", args: map[string]any{"by": int64(-5)}},
-			{transition: "step", args: map[string]any{"by": int64(0)}}, {transition: "step", args: map[string]any{"by": int64(math.MinInt64)}},
+			{transition: "step", args: map[string]any{"by": int64(1)}},
+			{transition: "step", args: map[string]any{"by": int64(-5)}},
+			{transition: "step", args: map[string]any{"by": int64(0)}},
+			{transition: "step", args: map[string]any{"by": int64(math.MinInt64)}},
 		},
 	}
 }
