@@ -45,6 +45,9 @@ func (m *Machine) failed(ctx context.Context, q *request, err error) (done bool,
 		}
 		return m.repeat(ctx, q, f)
 	case ClassVersionTaken:
+		if m.keySeen(ctx, q) { // the row was put back by hand, the call is a repeat all the same
+			return false, nil
+		}
 		return true, m.versionTaken(q, f)
 	case ClassConstraint:
 		return true, m.callError(nil, q, "a constraint of the table refused the change; nothing was applied", f)
@@ -149,6 +152,17 @@ func unread(err error, detail string) (_ string, kind error) {
 		}
 	}
 	return detail, kind
+}
+
+// keySeen reports whether the journal holds the call's key. Where a write runs into both
+// of the journal's indexes, which of them is reported differs between databases.
+func (m *Machine) keySeen(ctx context.Context, q *request) bool {
+	in := q.inquiry()
+	if in.Key == "" {
+		return false
+	}
+	s, err := m.table.Inspect(ctx, m.tx, in)
+	return err == nil && s.ByKey != nil
 }
 
 func (m *Machine) versionTaken(q *request, f *Fault) error {

@@ -116,10 +116,13 @@ func strangerBent(e *env) {
 func strangerPutBack(e *env) {
 	e.open(order)
 	e.create(engine.Row{"id": "o", "amount": 1})
-	e.apply("pay", "o", engine.Args{"payment_ref": "x"})
+	pay := engine.Args{"payment_ref": "x"}
+	e.apply("pay", "o", pay, engine.WithKey("k"))
 	e.remove("o")
 	e.insert(engine.Row{"id": "o", "status": "pending", "version": 1, "amount": 1, "currency": "CNY"})
 	e.exempt["order/o"] = bent
+	// Both the key and the version are in the journal: the key is the answer.
+	e.wantReplay(e.fire("pay", "o", pay, engine.WithKey("k")), "pending", "paid", 2, "pending")
 	_, err := e.m.Fire(e.Context(), "cancel", "o", nil)
 	if err == nil {
 		e.Fatal("version 2 was reached twice")
