@@ -57,12 +57,13 @@ func checkKey(key string) error {
 	return nil
 }
 
-// randomToken returns 32 hex digits of 128 random bits.
-func randomToken() string {
+// generateKey returns "#" and 32 hex digits of 128 random bits.
+func generateKey() string {
 	var raw [16]byte
 	rand.Read(raw[:]) // never fails: crypto/rand aborts the program instead
-	var text [32]byte
-	hex.Encode(text[:], raw[:])
+	var text [generatedKeyLen]byte
+	text[0] = '#'
+	hex.Encode(text[1:], raw[:])
 	return string(text[:])
 }
 
@@ -236,9 +237,10 @@ func (r *Record) chooseKey(o *callOptions, derived string, required bool) error 
 	case required:
 		return fmt.Errorf("the transition needs a key: pass engine.WithKey")
 	}
-	r.Attempt = randomToken()
+	generated := generateKey()
+	r.Attempt = generated[1:]
 	if r.Key == "" {
-		r.Key, r.KeyOwn = "#"+r.Attempt, true
+		r.Key, r.KeyOwn = generated, true
 	}
 	return nil
 }

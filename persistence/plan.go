@@ -298,6 +298,13 @@ func (t *table) journalBinds() []bind {
 		}
 		return &v.create.Record
 	}
+	transitions, states := make([]any, len(t.def.Transitions)), make([]any, len(t.def.States))
+	for i := range t.def.Transitions {
+		transitions[i] = t.def.Transitions[i].Name
+	}
+	for i := range t.def.States {
+		states[i] = t.def.States[i].Name
+	}
 	return []bind{
 		constant(t.def.Name),
 		func(v *values) any { return v.entity },
@@ -306,15 +313,15 @@ func (t *table) journalBinds() []bind {
 			if v.call == nil {
 				return ""
 			}
-			return t.def.Transitions[v.call.Transition].Name
+			return transitions[v.call.Transition]
 		},
 		func(v *values) any {
 			if v.edge.from < 0 {
 				return nil
 			}
-			return t.def.States[v.edge.from].Name
+			return states[v.edge.from]
 		},
-		func(v *values) any { return t.def.States[v.edge.to].Name },
+		func(v *values) any { return states[v.edge.to] },
 		func(v *values) any { return string(record(v).Args) },
 		func(v *values) any { return record(v).Key },
 		func(v *values) any { return record(v).Fingerprint },

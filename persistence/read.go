@@ -56,7 +56,7 @@ func (t *table) each(ctx context.Context, tx engine.Tx, st *statement, v *values
 
 // Get reads the row without locking it.
 func (t *table) Get(ctx context.Context, tx engine.Tx, id string) (row engine.RowState, found bool, err error) {
-	return t.readRow(ctx, tx, &t.read, &values{id: t.idValue(id), entity: id})
+	return t.readRow(ctx, tx, &t.read, t.values(id))
 }
 
 func (t *table) readRow(ctx context.Context, tx engine.Tx, st *statement, v *values) (row engine.RowState, found bool, err error) {
@@ -75,7 +75,7 @@ func (t *table) readRow(ctx context.Context, tx engine.Tx, st *statement, v *val
 // Journal returns the entries of a row in version order.
 func (t *table) Journal(ctx context.Context, tx engine.Tx, id string) ([]engine.Entry, error) {
 	var out []engine.Entry
-	err := t.each(ctx, tx, &t.journal, &values{id: t.idValue(id), entity: id}, func(rows *sql.Rows) error {
+	err := t.each(ctx, tx, &t.journal, t.values(id), func(rows *sql.Rows) error {
 		var e entryRow
 		if err := rows.Scan(e.dest()...); err != nil {
 			return err
@@ -108,7 +108,8 @@ func (t *table) Inspect(ctx context.Context, tx engine.Tx, q engine.Inquiry) (en
 }
 
 func (t *table) inspect(ctx context.Context, tx engine.Tx, q engine.Inquiry) (engine.Snapshot, error) {
-	v := &values{q: &q, id: t.idValue(q.ID), entity: q.ID}
+	v := t.values(q.ID)
+	v.q = &q
 	st := &t.inspectCreation
 	if q.Transition >= 0 {
 		st = &t.planOf(q.Transition).inspect

@@ -55,43 +55,55 @@ func (t *table) Apply(ctx context.Context, tx engine.Tx, call *engine.Call) (eng
 		return t.apply(ctx, tx, call)
 	}
 	return t.s.judge.apply(ctx, &judged{
-		t: t, p: t.planOf(call.Transition), v: &values{call: call, id: t.idValue(call.ID), entity: call.ID},
+		t: t, p: t.planOf(call.Transition), v: t.callValues(call),
 		alone: func(ctx context.Context) (engine.Change, error) { return t.apply(ctx, nil, call) },
 	})
 }
 
 // apply runs a call by itself.
 func (t *table) apply(ctx context.Context, tx engine.Tx, call *engine.Call) (engine.Change, error) {
-	v := &values{call: call, id: t.idValue(call.ID), entity: call.ID}
 	p := t.planOf(call.Transition)
-	plain := !t.def.Journal.Enabled && (call.Version != 0 || t.tellsVersion()) && p.single >= 0 && p.whole.target >= 0 && !p.whole.readsRow
-	compound := t.compound(tx, call, p, plain)
-	keyed := call.Key != "" && !call.KeyOwn
-	var change engine.Change
-	var effect func(context.Context, engine.Tx) error
-	if call.Effect != nil {
-		effect = func(ctx context.Context, tx engine.Tx) error { return call.Effect(ctx, tx, change) }
+	a := application{
+		t: t, p: p, v: t.callValues(call), inTx: tx != nil, waits: ctx.Done() == nil, keyed: call.Key != "" && !call.KeyOwn,
+		plain: !t.def.Journal.Enabled && (call.Version != 0 || t.tellsVersion()) && p.single >= 0 && p.whole.target >= 0 && !p.whole.readsRow,
 	}
-	run := func() error {
-		return t.unit(ctx, tx, unit{id: call.ID, plain: plain || compound, keyed: keyed, effect: effect}, func(x Execer) error {
-			var err error
-			switch {
-			case t.f.OneStatement:
-				change, err = t.stepOne(x, p, v, tx != nil && keyed, keyed && (tx != nil || t.s.runner != nil))
-			case compound:
-				change, err = t.stepCompound(x, p, v, ctx.Done() == nil)
-			default:
-				change, err = t.step(x, p, v)
-			}
-			return err
-		})
+	a.compound = t.compound(tx, call, p, a.plain)
+	err := a.run(ctx, tx)
+	if (a.compound || a.plain) && !a.waits && t.held(err) {
+		a.plain, a.compound = false, false
+		err = a.run(ctx, tx)
 	}
-	err := run()
-	if (compound || plain) && ctx.Done() != nil && t.held(err) {
-		plain, compound = false, false
-		err = run()
+	return a.change, t.taken(ctx, tx, call.ID, err)
+}
+
+// application is one call on its way through the database.
+type application struct {
+	t                  *table
+	p                  *plan
+	v                  *values
+	inTx, waits, keyed bool
+	plain, compound    bool
+	change             engine.Change
+}
+
+func (a *application) run(ctx context.Context, tx engine.Tx) error {
+	u := unit{id: a.v.call.ID, plain: a.plain || a.compound, keyed: a.keyed}
+	if effect := a.v.call.Effect; effect != nil {
+		u.effect = func(ctx context.Context, tx engine.Tx) error { return effect(ctx, tx, a.change) }
 	}
-	return change, t.taken(ctx, tx, call.ID, err)
+	return a.t.unit(ctx, tx, u, a.step)
+}
+
+func (a *application) step(x Execer) (err error) {
+	switch t := a.t; {
+	case t.f.OneStatement:
+		a.change, err = t.stepOne(x, a.p, a.v, a.inTx && a.keyed, a.keyed && (a.inTx || t.s.runner != nil))
+	case a.compound:
+		a.change, err = t.stepCompound(x, a.p, a.v, a.waits)
+	default:
+		a.change, err = t.step(x, a.p, a.v)
+	}
+	return err
 }
 
 // tellsVersion reports whether an UPDATE alone tells the version it wrote.
@@ -244,16 +256,16 @@ func (t *table) mustRead(p *plan, named int64) bool {
 }
 
 func (t *table) readState(x Execer, v *values) (state int, version int64, found bool, err error) {
-	var rawStatus, rawVersion any
-	found, err = x.Query(t.state.text, t.state.args(v), []any{&rawStatus, &rawVersion})
+	v.dest = [2]any{&v.rawStatus, &v.rawVersion}
+	found, err = x.Query(t.state.text, t.state.args(v), v.dest[:])
 	if err != nil || !found {
 		return -1, 0, found, err
 	}
-	n, ok := rawVersion.(int64)
+	n, ok := v.rawVersion.(int64)
 	if !ok { // NULL or no integer: the inspection says so
 		return -1, 0, true, nil
 	}
-	return t.stateOf(rawStatus), n, true, nil
+	return t.stateOf(v.rawStatus), n, true, nil
 }
 
 // learn completes the edge with what the CAS alone did not tell.
@@ -271,7 +283,8 @@ func (t *table) learn(x Execer, v *values, unnamed bool, lastID int64) error {
 
 // Create inserts the row and its journal entry as one unit.
 func (t *table) Create(ctx context.Context, tx engine.Tx, c *engine.Creation) (engine.Change, error) {
-	v := &values{create: c, id: t.idValue(c.ID), entity: c.ID}
+	v := t.values(c.ID)
+	v.create = c
 	var change engine.Change
 	err := t.unit(ctx, tx, unit{id: c.ID, keyed: true}, func(x Execer) error {
 		var err error

@@ -16,9 +16,29 @@ type values struct {
 	create *engine.Creation
 	q      *engine.Inquiry
 	id     any // in the id column's type
-	entity string
+	entity any // the id as the journal holds it, a string
 	edge   edge
 	row    []any // the row's values, where the CAS binds them
+
+	// What one statement after the other needs, so that a call allocates it once.
+	buf                   [16]any
+	dest                  [2]any
+	rawStatus, rawVersion any
+}
+
+// values makes what the binds of a row's statements choose from.
+func (t *table) values(id string) *values {
+	v := &values{id: t.idValue(id)}
+	if v.entity = v.id; v.id != any(id) {
+		v.entity = id
+	}
+	return v
+}
+
+func (t *table) callValues(call *engine.Call) *values {
+	v := t.values(call.ID)
+	v.call = call
+	return v
 }
 
 // edge is what a step has decided before it writes.
@@ -36,10 +56,12 @@ type statement struct {
 	binds []bind
 }
 
+// args are the values of one execution. They hold until the next statement of the same
+// call asks for its own.
 func (s *statement) args(v *values) []any {
-	out := make([]any, len(s.binds))
-	for i, b := range s.binds {
-		out[i] = b(v)
+	out := v.buf[:0]
+	for _, b := range s.binds {
+		out = append(out, b(v))
 	}
 	return out
 }

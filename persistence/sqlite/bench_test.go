@@ -179,7 +179,7 @@ func TestAllocations(t *testing.T) { //nolint:paralleltest // it counts the proc
 	}
 	store := open(t)
 	setSync(t, store, "OFF")
-	pins := map[string]float64{"floor": 7, "bare-version-named": 17, "bare": 26, "journaled": 46, "journaled-version-named": 40, "journaled-by-hand": 1000}
+	pins := map[string]float64{"floor": 7, "bare-version-named": 13, "bare": 18, "journaled": 32, "journaled-version-named": 30, "journaled-by-hand": 1000}
 	for _, v := range lampWays(t, store) {
 		n := 0
 		got := testing.AllocsPerRun(200, func() {

@@ -94,6 +94,7 @@ type Combiner[J any] struct {
 	mu    sync.Mutex
 	busy  bool
 	queue []*Member[J]
+	spare []*Member[J] // the list of a batch that was answered
 	pool  sync.Pool
 }
 
@@ -157,6 +158,19 @@ func (c *Combiner[J]) release(m *Member[J]) error {
 	return err
 }
 
+// answerAll tells the members of a batch, and keeps its list for another.
+func (c *Combiner[J]) answerAll(batch []*Member[J]) {
+	for _, m := range batch {
+		if m != nil {
+			m.answer()
+		}
+	}
+	clear(batch)
+	c.mu.Lock()
+	c.spare = batch[:0]
+	c.mu.Unlock()
+}
+
 // lead runs the batch of a caller who found nobody at work.
 func (c *Combiner[J]) lead(m *Member[J]) {
 	var batch []*Member[J]
@@ -175,11 +189,7 @@ func (c *Combiner[J]) lead(m *Member[J]) {
 		session.Close()
 	}
 	next() // before the others are answered, so that nothing waits for them
-	for _, other := range batch {
-		if other != nil {
-			other.answer()
-		}
-	}
+	c.answerAll(batch)
 	if m.apart != nil {
 		m.Err = m.apart(m)
 	}
@@ -211,14 +221,11 @@ func (c *Combiner[J]) drain() {
 			session.Close()
 		}
 		for _, m := range batch {
-			if m == nil {
-				continue
-			}
 			if err != nil {
 				m.Err = err
 			}
-			m.answer()
 		}
+		c.answerAll(batch)
 	}
 }
 
@@ -239,7 +246,8 @@ func (c *Combiner[J]) waiting() bool {
 func (c *Combiner[J]) take(leader *Member[J]) []*Member[J] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var batch []*Member[J]
+	batch := c.spare
+	c.spare = nil
 	if leader != nil {
 		batch = append(batch, leader)
 	}
