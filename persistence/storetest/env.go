@@ -290,13 +290,7 @@ func (e *env) within(limit time.Duration, what string, step func(ctx context.Con
 	}
 }
 
-// isKind is errors.Is.
-func isKind(err, kind error) bool { return errors.Is(err, kind) }
-
 // fresh gives an id that the test has not used.
 func (e *env) fresh() string { return fmt.Sprint("n", e.ids.Add(1)) }
-
-// testingT lets files that need nothing else of package testing name its T.
-type testingT = testing.T
 
 func contains(text, part string) bool { return strings.Contains(text, part) }

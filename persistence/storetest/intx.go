@@ -3,6 +3,8 @@ package storetest
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"testing"
 	"time"
 
 	"github.com/fsmgen/fsmgen/engine"
@@ -35,7 +37,7 @@ func eachTx(run txTest) func(e *env) {
 				levels = append(levels, e.h.Features.Levels...)
 			}
 			for _, level := range levels {
-				e.T.Run(string(form)+" "+level.String(), func(t *testingT) {
+				e.T.Run(string(form)+" "+level.String(), func(t *testing.T) {
 					sub := &env{T: t, h: e.h}
 					run(sub, func() *Tx { t.Helper(); return sub.begin(form, level) })
 				})
@@ -281,7 +283,7 @@ func inTxRefused(e *env) {
 		_, get := m.Get(e.Context(), "o")
 		_, journal := m.Journal(e.Context(), "o")
 		for call, err := range map[string]error{"Fire": fire, "Create": create, "Get": get, "Journal": journal, "Can": m.Can(e.Context(), "o", "ship", nil)} {
-			if !isKind(err, engine.ErrInvalidArgs) {
+			if !errors.Is(err, engine.ErrInvalidArgs) {
 				e.Errorf("In(%s).%s: %v", name, call, err)
 			}
 		}

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 
@@ -128,7 +129,7 @@ func strangerPutBack(e *env) {
 		e.Fatal("version 2 was reached twice")
 	}
 	for _, kind := range kinds() {
-		if isKind(err, kind) {
+		if errors.Is(err, kind) {
 			e.Errorf("a fatal error matches %q: %v", kind, err)
 		}
 	}
