@@ -41,6 +41,7 @@ var layers = []layer{
 	{"persistence/postgres", []string{"", "persistence", "engine", "definitions"}, []string{drivers[0], drivers[2]}},
 	{"persistence/mysql", []string{"", "persistence", "engine", "definitions"}, drivers[:2]},
 	{"persistence/memory", []string{"", "persistence", "engine", "definitions"}, sql},
+	{"persistence/opentest", []string{"", "persistence", "engine", "definitions"}, nil},
 	{"idempotency", []string{"", "definitions", "engine", "persistence"}, nil},
 	{"cmd/fsmgen", []string{"", "definitions", "codegen", "engine", "persistence"}, nil},
 	{"examples", []string{"", "definitions", "engine", "persistence", "idempotency"}, nil},

@@ -22,7 +22,12 @@ type Options struct {
 	// Source is the path of the definition as the header shows it, relative to the
 	// output, with slashes; empty: the definition's base name.
 	Source string
+	// Tests asks for the test of the package beside it.
+	Tests bool
 }
+
+// TestName is the name of the generated test of a machine's package.
+func TestName(m *definitions.Machine) string { return m.Name + "_fsm_test.go" }
 
 // File is one generated file.
 type File struct {
@@ -48,7 +53,15 @@ func Generate(m *definitions.Machine, opts Options) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []File{{Name: m.Name + "_fsm.go", Data: source}}, nil
+	files := []File{{Name: m.Name + "_fsm.go", Data: source}}
+	if !opts.Tests {
+		return files, nil
+	}
+	test, err := render("test.go.tmpl", view)
+	if err != nil {
+		return nil, err
+	}
+	return append(files, File{Name: TestName(m), Data: test}), nil
 }
 
 // render executes a template and formats the result as Go.

@@ -43,10 +43,17 @@ func goldenCases(t testing.TB) []goldenCase {
 	return cases
 }
 
+// options ask for the test of the package where the case has one: each is a program of
+// its own with every driver in it, so few have. Package enginetest walks them all.
+func (c goldenCase) options() Options {
+	_, err := os.Stat(filepath.Join(c.dir, TestName(c.def)))
+	return Options{Tests: err == nil}
+}
+
 // output is everything codegen makes from a case: the package and the pictures.
 func (c goldenCase) output(t testing.TB) []File {
 	t.Helper()
-	files, err := Generate(c.def, Options{})
+	files, err := Generate(c.def, c.options())
 	if err != nil {
 		t.Fatalf("Generate(%s): %v", c.name, err)
 	}
@@ -114,7 +121,7 @@ func checkPrograms(t *testing.T, cases []goldenCase) {
 	program := "package main\n\nimport (\n\t\"fmt\"\n\t\"os\"\n\n"
 	calls := ""
 	for i, c := range cases {
-		files, err := Generate(c.def, Options{})
+		files, err := Generate(c.def, c.options())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,11 @@ package codegen
 
 import (
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,4 +116,62 @@ func TestUniqueNamesCollideWithNothing(t *testing.T) {
 			t.Errorf("%s: %v", c.name, found)
 		}
 	}
+}
+
+// TestDeclaredNamesAreReserved: whatever a generated package declares under a fixed name
+// is a name that no machine may take, and the loader says so at the machine's line.
+func TestDeclaredNamesAreReserved(t *testing.T) {
+	for _, c := range goldenCases(t) {
+		own := definitions.GoName(c.def.Name)
+		derived := regexp.MustCompile(`^(State|Transition|Group|Can|` + own + `).+$|^.+Args$|^(New)?` + own + `$`)
+		for name := range exported(t, generateOne(t, c.def, Options{})) {
+			if !derived.MatchString(name) && !slices.Contains(fixedNames, name) {
+				t.Errorf("%s declares %s, which is not reserved", c.name, name)
+			}
+		}
+	}
+	word := regexp.MustCompile(`[A-Z][a-z]*`)
+	for _, name := range fixedNames {
+		machine := strings.ToLower(strings.TrimPrefix(word.ReplaceAllString(name, "_$0"), "_"))
+		_, err := definitions.Parse("x.yaml", []byte("machine: "+machine+"\ntable: {name: t}\ninitial: a\nstates: {a: {final: true}}\ntransitions: {}\n"))
+		var found definitions.Problems
+		if !errors.As(err, &found) || found[0].Rule != "reserved-name" || found[0].Line != 1 || found[0].Column != 10 {
+			t.Errorf("a machine called %s, which would declare %s: %v", machine, name, err)
+		}
+	}
+}
+
+// exported gives the exported identifiers that a file declares.
+func exported(t *testing.T, source []byte) map[string]bool {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "x.go", source, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, decl := range file.Decls {
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			if d.Recv == nil {
+				names[d.Name.Name] = true
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch s := spec.(type) {
+				case *ast.TypeSpec:
+					names[s.Name.Name] = true
+				case *ast.ValueSpec:
+					for _, n := range s.Names {
+						names[n.Name] = true
+					}
+				}
+			}
+		}
+	}
+	for name := range names {
+		if !ast.IsExported(name) {
+			delete(names, name)
+		}
+	}
+	return names
 }

@@ -18,9 +18,16 @@ func newGenerate() *cobra.Command {
 		Long: `generate writes MACHINE_fsm.go beside each definition, or into the directory given
 with --out. Only files that changed are written, each at once and as a whole. A
 file that fsmgen did not make is never overwritten. If any definition has
-findings, nothing is written at all.`,
+findings, nothing is written at all.
+
+With --tests there is MACHINE_fsm_test.go beside it: it tries every transition in
+every state, follows every path, and has calls meet in all the ways they do, on the
+store in memory and on the databases that FSMGEN_TEST_SQLITE, FSMGEN_TEST_POSTGRES
+and FSMGEN_TEST_MYSQL name. Once it is there it is kept up to date without the flag;
+delete it to be rid of it.`,
 		Example: `  fsmgen generate order.yaml
   fsmgen generate --out internal/order --package order definitions/order.yaml
+  fsmgen generate --tests order.yaml
   //go:generate go tool fsmgen generate order.yaml      in a Go file beside it`,
 		Args:              oneOrMore("FILE"),
 		ValidArgsFunction: completeYAML,

@@ -12,13 +12,15 @@ import (
 
 // target holds the flags that say where generated code goes.
 type target struct {
-	out string
-	pkg string
+	out   string
+	pkg   string
+	tests bool
 }
 
 func (t *target) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&t.out, "out", "", "directory of the generated package (default: that of FILE)")
 	cmd.Flags().StringVar(&t.pkg, "package", "", "name of the generated package (default: the one in the directory, else the machine's)")
+	cmd.Flags().BoolVar(&t.tests, "tests", false, "also a test that walks the machine; once it is there it is kept up to date without the flag")
 	// The errors are for flags that do not exist.
 	_ = cmd.MarkFlagDirname("out")
 	_ = cmd.RegisterFlagCompletionFunc("package", cobra.NoFileCompletions)
@@ -82,7 +84,7 @@ func (t *target) plan(cmd *cobra.Command, path string) (*plan, error) {
 	if refused {
 		return p, nil
 	}
-	opts := codegen.Options{Package: pkg, Source: relativeSource(path, out)}
+	opts := codegen.Options{Package: pkg, Source: relativeSource(path, out), Tests: t.tests || codegen.IsGenerated(p.dir.files[codegen.TestName(m)])}
 	p.files, err = codegen.Generate(m, opts)
 	if found, ok := asFindings(path, err); ok {
 		p.problems = append(p.problems, found...)

@@ -1,0 +1,31 @@
+package enginetest
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/fsmgen/fsmgen/definitions"
+	"github.com/fsmgen/fsmgen/persistence/memory"
+)
+
+// TestWalkEveryDefinition walks whatever definitions this module has.
+func TestWalkEveryDefinition(t *testing.T) {
+	var all []string
+	for _, pattern := range []string{"../../codegen/testdata/*/*.yaml", "../../examples/*/*.yaml", "../../persistence/workflowtest/testdata/*.yaml"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil || len(paths) == 0 {
+			t.Fatal(pattern, err)
+		}
+		all = append(all, paths...)
+	}
+	for _, path := range all {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
+			def, err := definitions.Load(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			Walk(t, memory.New(), Config{Definition: def})
+		})
+	}
+}
