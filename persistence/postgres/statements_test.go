@@ -206,11 +206,11 @@ func TestStatementsAroundEffects(t *testing.T) {
 		t.Fatal(err)
 	}
 	inRead := []string{`SELECT "id", …`, entries}
-	wantStatements(t, log, append(inRead, "SAVEPOINT fsmgen_call", cas, "ROLLBACK TO SAVEPOINT fsmgen_call", "RELEASE SAVEPOINT fsmgen_call")...)
+	wantStatements(t, log, append(inRead, "SAVEPOINT fsmgen_call_0", cas, "ROLLBACK TO SAVEPOINT fsmgen_call_0", "RELEASE SAVEPOINT fsmgen_call_0")...)
 	effect = nil
 	_, err = m.In(tx).Fire(t.Context(), "finish", "2", nil)
 	check(t, err)
-	wantStatements(t, log, append(inRead, "SAVEPOINT fsmgen_call", cas, "SELECT 1", "RELEASE SAVEPOINT fsmgen_call")...)
+	wantStatements(t, log, append(inRead, "SAVEPOINT fsmgen_call_0", cas, "SELECT 1", "RELEASE SAVEPOINT fsmgen_call_0")...)
 	check(t, tx.Commit())
 	base.whole(t)
 }
