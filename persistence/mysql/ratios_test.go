@@ -48,9 +48,9 @@ type bench struct {
 	serial          atomic.Int64
 }
 
-func newBench(t testing.TB, rows int) *bench {
+func newBench(t testing.TB, rows int, opts ...Option) *bench {
 	cfg := database(t)
-	b := &bench{journaled: openAt(t, cfg, round, WithConns(40))}
+	b := &bench{journaled: openAt(t, cfg, round, append(opts, WithConns(40))...)}
 	b.bare = bind(t, cfg, b.journaled.store, bareRound)
 	for i := 0; i < rows; i += 512 {
 		var values []string
@@ -195,7 +195,12 @@ func TestRatios(t *testing.T) {
 	if !*ratios {
 		t.Skip("measures for a minute: give -ratios")
 	}
-	b := newBench(t, 32*rowsEach)
+	t.Run("each call alone", func(t *testing.T) { testRatios(t, WithoutGroupCommit()) })
+	t.Run("sharing commits", func(t *testing.T) { testRatios(t) })
+}
+
+func testRatios(t *testing.T, opts ...Option) {
+	b := newBench(t, 32*rowsEach, opts...)
 	for _, callers := range []int{1, 8, 32} {
 		rates := map[string][]float64{}
 		for range rounds(5, 9) {
