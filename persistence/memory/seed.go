@@ -78,7 +78,7 @@ func fresh(def *definitions.Machine) row {
 		switch {
 		case f.Default == nil:
 		case f.Default.Now:
-			r[f.Column] = time.Now().UTC().Truncate(time.Microsecond)
+			r[f.Column] = time.Now().UTC().Truncate(time.Microsecond) //nolint:forbidigo // as a database would: by its own clock, not the engine's
 		default:
 			r[f.Column] = own(f.Default.Value)
 		}
@@ -88,18 +88,19 @@ func fresh(def *definitions.Machine) row {
 
 func seedID(def *definitions.Machine, v any) (string, error) {
 	if n, err := expr.Coerce(expr.Int, -1, v); err == nil && n != nil {
-		return strconv.FormatInt(n.(int64), 10), nil
+		return fmt.Sprint(n), nil
 	}
-	s, err := expr.Coerce(expr.String, -1, v)
-	if err != nil || s == nil || s == "" {
+	c, err := expr.Coerce(expr.String, -1, v)
+	id, ok := c.(string)
+	if err != nil || !ok || id == "" {
 		return "", fmt.Errorf("id: want a string or an integer, got %T", v)
 	}
 	if def.Table.ID.Type == expr.Int {
-		if n, err := strconv.ParseInt(s.(string), 10, 64); err != nil || strconv.FormatInt(n, 10) != s {
-			return "", fmt.Errorf("id %q is not an integer", s)
+		if n, err := strconv.ParseInt(id, 10, 64); err != nil || strconv.FormatInt(n, 10) != id {
+			return "", fmt.Errorf("id %q is not an integer", id)
 		}
 	}
-	return s.(string), nil
+	return id, nil
 }
 
 // seedValue gives the column for a name, and the value in the form rows hold.

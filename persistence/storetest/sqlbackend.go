@@ -152,6 +152,7 @@ func (s *SQL) Begin(ctx context.Context, form TxForm, level sql.IsolationLevel) 
 		return &Tx{Tx: tx, Commit: tx.Commit, Rollback: tx.Rollback}, nil
 	case Conn:
 		return s.beginConn(ctx)
+	case OwnTx: // a store over database/sql has none
 	}
 	return nil, fmt.Errorf("no transactions of form %q", form)
 }
