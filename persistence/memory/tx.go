@@ -94,16 +94,23 @@ func (noSQL) Driver() driver.Driver { return nil }
 // unit runs step, and then effect, as one atomic unit: in tx, or where that is nil in a
 // transaction of its own. step runs under the store's lock and says whether it wrote.
 func (s *Store) unit(ctx context.Context, tx engine.Tx, effect func(ctx context.Context, tx engine.Tx) error, step func(l *layer) (bool, error)) error {
-	if tx != nil {
-		own, ok := tx.(*Tx)
-		if !ok || own.s != s {
-			return fatal(fmt.Errorf("memory: In(%T): want a transaction of this store, from its Begin or from InTx", tx))
-		}
-		return own.unit(ctx, effect, step)
+	if tx == nil {
+		return s.Transact(ctx, func(ctx context.Context, tx engine.Tx) error { return s.unit(ctx, tx, effect, step) })
 	}
-	return s.Transact(ctx, func(ctx context.Context, tx engine.Tx) error {
-		return tx.(*Tx).unit(ctx, effect, step)
-	})
+	own, err := s.own(tx)
+	if err != nil {
+		return err
+	}
+	return own.unit(ctx, effect, step)
+}
+
+// own finds the store's own transaction behind the one given to In.
+func (s *Store) own(tx engine.Tx) (*Tx, error) {
+	own, ok := tx.(*Tx)
+	if !ok || own.s != s {
+		return nil, fatal(fmt.Errorf("memory: In(%T): want a transaction of this store, from its Begin or from InTx", tx))
+	}
+	return own, nil
 }
 
 // unit runs step and effect in a layer of their own, so that an error or a panic takes
@@ -167,9 +174,9 @@ func (s *Store) view(tx engine.Tx, read func(l *layer) error) error {
 	if tx == nil {
 		return read(s.committed)
 	}
-	own, ok := tx.(*Tx)
-	if !ok || own.s != s {
-		return fatal(fmt.Errorf("memory: In(%T): want a transaction of this store, from its Begin or from InTx", tx))
+	own, err := s.own(tx)
+	if err != nil {
+		return err
 	}
 	if own.top == nil {
 		return fatal(sql.ErrTxDone)
