@@ -47,7 +47,7 @@ func (m *Machine) write(w *jsonWriter) {
 	}
 	w.close('}')
 	m.writeUnique(w)
-	m.Journal.write(w)
+	m.Journal.write(w, m.Table.Name)
 	w.close('}')
 }
 
@@ -140,12 +140,12 @@ func (s *State) write(w *jsonWriter) {
 	w.close('}')
 }
 
-func (j Journal) write(w *jsonWriter) {
+func (j Journal) write(w *jsonWriter, table string) {
 	switch {
 	case !j.Enabled:
 		w.key("journal")
 		w.buf.WriteString("false")
-	case j.Table != defaultJournal:
+	case j.Table != defaultJournal(table):
 		w.key("journal")
 		w.open('{')
 		w.textMember("table", j.Table)

@@ -101,7 +101,7 @@ type Group struct {
 // Journal says where, and whether, applied transitions are recorded.
 type Journal struct {
 	Enabled bool
-	Table   string // "fsm_journal" unless the definition names its own
+	Table   string // "fsm_journal", in the business table's schema, unless the definition names its own
 }
 
 // Duplicates says what a repeated call means in a state the row has already reached.

@@ -65,11 +65,18 @@ func (l *loader) readTopic(n *node) string {
 	return text
 }
 
-// defaultJournal is the table of every journal that names none.
-const defaultJournal = "fsm_journal"
+// defaultJournal is the table of a journal that names none: in the schema of the
+// business table, where that names one.
+func defaultJournal(table string) string {
+	const name = "fsm_journal"
+	if schema, _, qualified := strings.Cut(table, "."); qualified {
+		return schema + "." + name
+	}
+	return name
+}
 
 func (l *loader) readJournal(root *object) {
-	l.m.Journal = Journal{Enabled: true, Table: defaultJournal}
+	l.m.Journal = Journal{Enabled: true, Table: defaultJournal(l.m.Table.Name)}
 	n := root.get("journal")
 	if n == nil {
 		return

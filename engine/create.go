@@ -117,6 +117,9 @@ func (m *Machine) fill(q *creation, state string, o *callOptions) error {
 		if err != nil {
 			return fmt.Errorf("field %s: %w", def.Fields[i].Name, err)
 		}
+		if err := m.rules.limits[i].Check(def.Fields[i].Type, v); err != nil {
+			return fmt.Errorf("field %s does not fit its column: %w", def.Fields[i].Name, err)
+		}
 		q.Given[i] = v
 		if q.Values[i], err = defaulted(&def.Fields[i], v, q); err != nil {
 			return err

@@ -3,6 +3,7 @@ package workflowtest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -59,8 +60,23 @@ func TestNarrowColumns(t *testing.T) {
 				for _, transition := range []string{"put", "add", "move"} {
 					s.narrow(t, transition, c)
 				}
+				s.narrowCreate(t, c)
 			}
 		})
+	}
+}
+
+// narrowCreate makes a row with the values: what its columns do not take is refused
+// before anything is sent.
+func (s *site) narrowCreate(t testing.TB, c narrowCase) {
+	t.Helper()
+	id := fmt.Sprintf("row-%v-%v-%v", c.n, len(c.s), c.d)
+	_, err := s.m.Create(t.Context(), engine.Row{"id": id, "n": c.n, "s": c.s, "d": c.d})
+	switch {
+	case c.fits && err != nil:
+		t.Errorf("create %+v: %v", c, err)
+	case !c.fits && !errors.Is(err, engine.ErrInvalidArgs):
+		t.Errorf("create %+v: want ErrInvalidArgs, got %v", c, err)
 	}
 }
 
