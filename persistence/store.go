@@ -97,7 +97,7 @@ func (s *Store) Bind(ctx context.Context, rules *engine.Rules) (engine.Table, er
 		t.record, t.lastVersion, t.keySeen, t.journal = t.journalInsert(), t.lastVersionText(), t.keySeenText(), t.journalText()
 		b := &builder{d: t.d}
 		t.entriesText(b, nil, nil)
-		if t.f.SlimUnions {
+		if t.f.SlimUnions || t.f.OneStatement {
 			t.recent = t.recentText()
 		}
 		t.entries = b.statement()
