@@ -129,10 +129,11 @@ func (m *Machine) runCode(ctx context.Context, q *request) (Result, error) {
 		case !v.again:
 			return m.duplicate(q, v, s), nil
 		}
-		if err := m.guard(ctx, q, s); err != nil {
+		event := m.event(q, s)
+		if err := m.guard(ctx, q, s, &event); err != nil {
 			return Result{}, err
 		}
-		res, done, err := m.attemptCode(ctx, q, s)
+		res, done, err := m.attemptCode(ctx, q, s, event)
 		if done {
 			return res, err
 		}
@@ -148,7 +149,7 @@ func (m *Machine) event(q *request, s *Snapshot) Event {
 }
 
 // guard asks the guard, through a looplab machine made for this call.
-func (m *Machine) guard(ctx context.Context, q *request, s *Snapshot) error {
+func (m *Machine) guard(ctx context.Context, q *request, s *Snapshot, event *Event) error {
 	t := &m.rules.transitions[q.call.Transition]
 	if t.def.Guard == "" {
 		return nil
@@ -157,9 +158,8 @@ func (m *Machine) guard(ctx context.Context, q *request, s *Snapshot) error {
 	if err != nil { // classification has just found that it fits
 		return m.callError(nil, q, "judging the row again failed", err)
 	}
-	event := m.event(q, s)
 	err = guardWithFSM(ctx, t.def.Name, event.Entity.State, m.rules.stateName(target), func(ctx context.Context) error {
-		return m.code[t.def.Guard].Guard(ctx, event)
+		return m.code[t.def.Guard].Guard(ctx, *event)
 	})
 	if err == nil {
 		return nil
@@ -173,7 +173,7 @@ func (m *Machine) guard(ctx context.Context, q *request, s *Snapshot) error {
 
 // attemptCode sends the pinned CAS with the effect. done is false where the row, or
 // the database, asks for another attempt.
-func (m *Machine) attemptCode(ctx context.Context, q *request, s *Snapshot) (res Result, done bool, _ error) {
+func (m *Machine) attemptCode(ctx context.Context, q *request, s *Snapshot, event Event) (res Result, done bool, _ error) {
 	q.attempts++
 	call := q.call
 	call.Version = s.Row.Version
@@ -189,13 +189,12 @@ func (m *Machine) attemptCode(ctx context.Context, q *request, s *Snapshot) (res
 			queue.reset(mark)
 		}
 	}()
-	m.attach(&call, q, s, queue)
+	m.attach(&call, q, event, queue)
 	change, err := m.table.Apply(ctx, m.tx, &call)
 	if err == nil && change.OK {
 		applied = true
 		res = m.applied(q, change)
 		if call.Effect == nil {
-			event := m.event(q, s)
 			event.Result = res
 			m.queueAfter(queue, event)
 		}
@@ -242,12 +241,11 @@ func (q *afterQueue) reset(mark int) {
 
 // attach gives the call its effect. The `after` of the transition enters the queue
 // before the effect runs, so that hooks run in the order of the transitions.
-func (m *Machine) attach(call *Call, q *request, s *Snapshot, queue *afterQueue) {
+func (m *Machine) attach(call *Call, q *request, event Event, queue *afterQueue) {
 	t := m.rules.transitions[call.Transition].def
 	if t.Effect == "" {
 		return
 	}
-	event := m.event(q, s)
 	call.Effect = func(ctx context.Context, tx Tx, change Change) error {
 		event.Result = m.applied(q, change)
 		m.queueAfter(queue, event)
@@ -260,7 +258,7 @@ func (m *Machine) attach(call *Call, q *request, s *Snapshot, queue *afterQueue)
 
 // queueAfter puts the transition's `after` into the queue.
 func (m *Machine) queueAfter(queue *afterQueue, event Event) {
-	t, _ := m.rules.def.Transition(event.Transition)
+	t := m.rules.transitions[m.rules.byTransit[event.Transition]].def
 	if t.After == "" {
 		return
 	}

@@ -106,6 +106,9 @@ func guardWithFSM(ctx context.Context, event, src, dst string, guard func(contex
 		},
 	})
 	err := f.Event(ctx, event)
+	if err == nil {
+		return nil
+	}
 	var canceled fsm.CanceledError
 	var same fsm.NoTransitionError
 	switch {
