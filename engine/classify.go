@@ -48,7 +48,7 @@ func (r *Rules) classify(q *request, s *Snapshot) verdict {
 		if stale {
 			return r.conflict(q, s)
 		}
-		return r.notAllowed(q, s, "this key was never applied, and only a seen key makes a duplicate; ")
+		return r.notAllowed(q, s, neverSeen(q))
 	}
 	if stale && !r.appliedAt(t, q, s) {
 		return r.conflict(q, s)
@@ -190,9 +190,17 @@ func (r *Rules) conflict(q *request, s *Snapshot) verdict {
 	return r.answer(q, s, ErrConflict, fmt.Sprintf("the call names version %d, the row is at version %d in %s", q.version, s.Row.Version, r.stateName(s.Row.State)))
 }
 
-func (r *Rules) notAllowed(q *request, s *Snapshot, why string) verdict {
-	return r.answer(q, s, ErrNotAllowed, fmt.Sprintf("%sthe row is %s (version %d), from which is allowed: %s",
-		why, r.stateName(s.Row.State), s.Row.Version, listOr(r.allowed[s.Row.State], "nothing")))
+// neverSeen says why a call with a declared key is no duplicate, where it brought one.
+func neverSeen(q *request) string {
+	if q.call.Key == "" || q.call.KeyOwn {
+		return ""
+	}
+	return fmt.Sprintf("; key %q was never applied to this row, and where a transition declares `key` only a seen key makes a duplicate", q.call.Key)
+}
+
+func (r *Rules) notAllowed(q *request, s *Snapshot, more string) verdict {
+	return r.answer(q, s, ErrNotAllowed, fmt.Sprintf("the row is %s (version %d), from which is allowed: %s%s",
+		r.stateName(s.Row.State), s.Row.Version, listOr(r.allowed[s.Row.State], "nothing"), more))
 }
 
 // answer makes the error for a judged row.

@@ -76,8 +76,10 @@ func newError(kind error, e Error) *Error {
 		fmt.Fprintf(&b, "%v: %s", kind, e.Detail)
 	case kind != nil:
 		b.WriteString(kind.Error())
-	default:
+	case e.Detail != "":
 		b.WriteString(e.Detail)
+	default:
+		b.WriteString("the database refused the call; nothing was applied")
 	}
 	if e.cause != nil {
 		fmt.Fprintf(&b, ": %v", e.cause)

@@ -82,7 +82,15 @@ func TestGetAnswers(t *testing.T) {
 	s := &fakeStore{}
 	m := machineOver(t, s, orderWith(""))
 	ctx := context.Background()
-	s.inspect = []sight{{snapshot: m.rowIn("paid", 2)}}
+	row := m.rowIn("paid", 2)
+	s.inspect = []sight{{snapshot: row}}
+	if _, err := m.Get(ctx, "o-1"); err == nil || errors.Is(err, ErrBusy) {
+		t.Errorf("a NULL where the definition says never: %v", err)
+	} else {
+		wantText(t, err, "column amount is NULL", `"o-1"`)
+	}
+	row.Row.Values = []any{int64(1), nil}
+	s.inspect = []sight{{snapshot: row}}
 	e, err := m.Get(ctx, "o-1")
 	if err != nil || e.ID != "o-1" || e.State != "paid" || e.Version != 2 || len(e.Row()) != 2 {
 		t.Errorf("entity %+v, error %v", e, err)

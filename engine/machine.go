@@ -81,7 +81,24 @@ func (m *Machine) Get(ctx context.Context, id string) (Entity, error) {
 			Detail: fmt.Sprintf("row %q has status %s, which is none of the machine's states", id, printRaw(row.Raw)),
 		})
 	}
+	if err := m.checkNulls(id, row); err != nil {
+		return Entity{}, err
+	}
 	return Entity{ID: row.ID, State: m.rules.stateName(row.State), Version: row.Version, Values: row.Values, def: m.rules.def}, nil
+}
+
+// checkNulls: a field that is not nullable has no value for NULL, and must not read as
+// an empty one.
+func (m *Machine) checkNulls(id string, row RowState) error {
+	for i, v := range row.Values {
+		if f := &m.rules.def.Fields[i]; v == nil && !f.Nullable {
+			return newError(nil, Error{
+				Machine: m.rules.def.Name, ID: id, State: m.rules.stateName(row.State), Version: row.Version,
+				Detail: fmt.Sprintf("column %s is NULL, and the definition says that field %s is never; say nullable: true, or fill the column", f.Column, f.Name),
+			})
+		}
+	}
+	return nil
 }
 
 // Journal returns what was applied to a row, in version order. It is empty for a

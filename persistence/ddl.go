@@ -72,8 +72,7 @@ func columnDDL(d Dialect, c ColumnSpec, def *definitions.Machine, shared bool) s
 	case c.Use == UseVersion:
 		line += " DEFAULT 1"
 	case c.Use == UseStatus && shared:
-		s, _ := def.State(def.Initial[0])
-		line += " DEFAULT " + stateLiteral(d, s.Value)
+		line += " DEFAULT " + initialLiteral(d, def)
 	case c.Use == UseField && shared && !c.Nullable:
 		line += fieldDefault(d, def, c)
 	}
@@ -116,6 +115,12 @@ func uniqueDDL(d Dialect, def *definitions.Machine, fields []string) string {
 		columns[i] = d.Quote(f.Column)
 	}
 	return "UNIQUE (" + strings.Join(columns, ", ") + ")"
+}
+
+// initialLiteral is what the status column of a new row holds.
+func initialLiteral(d Dialect, def *definitions.Machine) string {
+	s, _ := def.State(def.Initial[0])
+	return stateLiteral(d, s.Value)
 }
 
 func stateLiteral(d Dialect, v any) string {

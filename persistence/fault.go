@@ -55,6 +55,15 @@ func Waited(err error) error {
 	}
 }
 
+// RowHeld is the fault of a call that has waited for its row for as long as it may. It is
+// not repeated either.
+func RowHeld(err error) error {
+	return &engine.Fault{
+		Class: engine.ClassUnsent, Err: err,
+		Hint: "another transaction holds the row; a call made while that transaction is open must go through In(tx)",
+	}
+}
+
 // unsent is the fault of a context that ended while the call still waited for its turn.
 func unsent(ctx context.Context) error {
 	err := ctx.Err()

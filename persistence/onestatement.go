@@ -264,21 +264,6 @@ func (t *table) changed(p *plan, version, was, became any) (engine.Change, error
 	return c, nil
 }
 
-// alone runs fn on one connection without a transaction: its one statement is the
-// whole unit. The connection is pinned, since database/sql repeats a statement given
-// to the pool when its connection broke, although it may have run.
-func (t *table) alone(ctx context.Context, fn func(Execer) error) error {
-	conn, err := t.s.conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close() //nolint:errcheck // gives the connection back
-	if err := fn(t.execer(ctx, conn.Conn)); err != nil {
-		return err
-	}
-	return t.s.unproven(ctx)
-}
-
 // inCallers says what an error inside a caller's transaction means where one error
 // ends the whole transaction: a key that another transaction recorded in this very
 // moment cannot be looked up any more, the caller has to begin again. A statement that

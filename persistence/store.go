@@ -25,6 +25,7 @@ type Store struct {
 	owned      bool
 	shared     shared
 	savepoints savepoints
+	pipelined  bool
 	judge      *judge // nil: every call by itself, or as the runner combines them
 }
 
@@ -37,6 +38,9 @@ type Config struct {
 	// Judge has concurrent calls share a commit, decided in Go under the rows' locks. It
 	// is for databases that can skip locked rows but not take statements in a pipeline.
 	Judge bool
+	// Pipelined: the runner sends the calls of several callers at once, and an error of
+	// one costs the others a round.
+	Pipelined bool
 	// Wait bounds how long a call waits for a connection; default 5 s.
 	Wait time.Duration
 	// Owned: Close closes the pools.
@@ -51,7 +55,7 @@ func New(c Config) *Store {
 	if c.Wait <= 0 {
 		c.Wait = 5 * time.Second
 	}
-	s := &Store{db: c.DB, reader: c.Reader, d: c.Dialect, runner: c.Runner, wait: c.Wait, owned: c.Owned}
+	s := &Store{db: c.DB, reader: c.Reader, d: c.Dialect, runner: c.Runner, wait: c.Wait, owned: c.Owned, pipelined: c.Pipelined}
 	if c.Judge {
 		s.judge = newJudge(s)
 	}

@@ -97,7 +97,7 @@ func (a *application) run(ctx context.Context, tx engine.Tx) error {
 func (a *application) step(x Execer) (err error) {
 	switch t := a.t; {
 	case t.f.OneStatement:
-		a.change, err = t.stepOne(x, a.p, a.v, a.inTx && a.keyed, a.keyed && (a.inTx || t.s.runner != nil))
+		a.change, err = t.stepOne(x, a.p, a.v, a.inTx && a.keyed, a.keyed && (a.inTx || t.s.pipelined))
 	case a.compound:
 		a.change, err = t.stepCompound(x, a.p, a.v, a.waits)
 	default:
@@ -129,8 +129,6 @@ func (t *table) unit(ctx context.Context, tx engine.Tx, u unit, fn func(Execer) 
 		err = t.inCallers(ctx, t.within(ctx, tx, effect != nil, effect, fn))
 	case tx != nil:
 		err = t.within(ctx, tx, u.keyed || effect != nil, effect, fn)
-	case t.f.OneStatement && t.s.runner == nil && effect == nil:
-		err = t.alone(ctx, fn)
 	case t.s.runner != nil && effect == nil:
 		err = t.s.runner.Unit(ctx, Unit{Table: t.def.Table.Name, ID: u.id, Plain: u.plain}, fn)
 	default:

@@ -26,12 +26,13 @@ func (s *Store) verify(ctx context.Context, def *definitions.Machine) ([]Column,
 	var faults []error
 	var found []Column
 	for _, want := range columnsOf(def) {
-		c, err := s.verifyColumn(def.Table.Name, want, columns)
+		c, err := s.verifyColumn(def, want, columns)
 		if err != nil {
 			faults = append(faults, err)
 		}
 		found = append(found, c)
 	}
+	faults = append(faults, s.verifyStates(ctx, def))
 	if def.Journal.Enabled {
 		faults = append(faults, s.verifyJournal(ctx, def.Journal.Table))
 	}
@@ -52,19 +53,26 @@ func (s *Store) columns(ctx context.Context, table string) ([]Column, error) {
 	return columns, nil
 }
 
-func (s *Store) verifyColumn(table string, want ColumnSpec, columns []Column) (Column, error) {
+func (s *Store) verifyColumn(def *definitions.Machine, want ColumnSpec, columns []Column) (Column, error) {
+	table := def.Table.Name
 	for _, c := range columns {
 		if strings.EqualFold(c.Name, want.Name) {
 			return c, s.verifyFound(table, want, c)
 		}
 	}
 	line := s.d.Quote(want.Name) + " " + s.d.ColumnType(want)
+	switch want.Use {
+	case UseVersion:
+		line += " NOT NULL DEFAULT 1"
+	case UseStatus:
+		line += " NOT NULL DEFAULT " + initialLiteral(s.d, def)
+	}
 	return Column{}, fmt.Errorf("table %s has no column %s: ALTER TABLE %s ADD COLUMN %s", table, want.Name, QuoteTable(s.d, table), line)
 }
 
 func (s *Store) verifyFound(table string, want ColumnSpec, c Column) error {
 	if want.Use != UseField && want.Use != UseID && c.Nullable {
-		return fmt.Errorf("table %s, column %s: it may hold NULL; declare it NOT NULL: %s %s NOT NULL", table, c.Name, s.d.Quote(c.Name), s.d.ColumnType(want))
+		return fmt.Errorf("table %s, column %s: it may hold NULL; declare it NOT NULL: %s", table, c.Name, s.notNull(table, want))
 	}
 	if want.Use == UseField && want.Nullable && !c.Nullable {
 		return fmt.Errorf("table %s, column %s: the definition says nullable, the column says NOT NULL; drop one of the two", table, c.Name)
@@ -77,6 +85,18 @@ func (s *Store) verifyFound(table string, want ColumnSpec, c Column) error {
 		return fmt.Errorf("table %s, column %s: %w", table, c.Name, err)
 	}
 	return nil
+}
+
+// notNull is the DDL that forbids NULL in a column.
+func (s *Store) notNull(table string, want ColumnSpec) string {
+	column := s.d.Quote(want.Name)
+	switch s.d.Name() {
+	case "postgres":
+		return "ALTER TABLE " + QuoteTable(s.d, table) + " ALTER COLUMN " + column + " SET NOT NULL"
+	case "mysql":
+		return "ALTER TABLE " + QuoteTable(s.d, table) + " MODIFY " + column + " " + s.d.ColumnType(want) + " NOT NULL"
+	}
+	return "copy the table into one whose column is " + column + " " + s.d.ColumnType(want) + " NOT NULL (SQLite cannot alter it)"
 }
 
 func (s *Store) verifyJournal(ctx context.Context, table string) error {

@@ -35,6 +35,7 @@ const (
 	errNowait           = 3572
 	errForeignKey       = 1452
 	errForeignKeyParent = 1451
+	errNoDefault        = 1364 // a column of the user's own that the definition does not know
 	errCheckMaria       = 4025
 	errCheckMySQL       = 3819
 )
@@ -66,7 +67,7 @@ func classifyNumber(e *driver.MySQLError) engine.Class {
 		return engine.ClassRetryable
 	case errDuplicate:
 		return classifyDuplicate(e.Message)
-	case errCheckMaria, errCheckMySQL, errForeignKey, errForeignKeyParent:
+	case errCheckMaria, errCheckMySQL, errForeignKey, errForeignKeyParent, errNoDefault:
 		return engine.ClassConstraint
 	case errShutdown, errConnKilled, errCommit:
 		return engine.ClassUnknown

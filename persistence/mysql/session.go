@@ -147,10 +147,7 @@ func (s *session) fault(err error) error {
 		}
 	}
 	if held(err) && time.Since(s.since) > longWait { // as long again would not be better
-		return &engine.Fault{
-			Class: engine.ClassUnsent, Err: err,
-			Hint: "another transaction holds the row; a call made while that transaction is open must go through In(tx)",
-		}
+		return persistence.RowHeld(err)
 	}
 	return &engine.Fault{Class: class, Err: err}
 }

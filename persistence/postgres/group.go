@@ -28,7 +28,7 @@ import (
 type group struct {
 	db       *sqlx.DB
 	wait     time.Duration
-	combiner *combine.Combiner[job]
+	combiner *combine.Combiner[job] // nil: every call by itself
 }
 
 // job is one statement and where its first row goes.
@@ -54,9 +54,11 @@ const batchLimit = 64
 // is locked then goes alone.
 const rowPatience = 20 * time.Millisecond
 
-func newGroup(db *sqlx.DB, wait time.Duration) *group {
-	g := &group{db: db, wait: wait}
-	g.combiner = combine.New(g, batchLimit, wait, rowPatience)
+func newGroup(db *sqlx.DB, o *options) *group {
+	g := &group{db: db, wait: o.wait}
+	if !o.single {
+		g.combiner = combine.New(g, batchLimit, g.wait, rowPatience)
+	}
 	return g
 }
 
@@ -79,6 +81,10 @@ func (x groupExecer) Exec(string, []any) (affected, lastID int64, err error) {
 // Query runs the statement in a batch and reads its first row into dest.
 func (x groupExecer) Query(text string, args, dest []any) (bool, error) {
 	var found bool
+	if x.g.combiner == nil {
+		err := x.g.alone(x.ctx, job{x.unit, text, args, dest, &found})
+		return found, err
+	}
 	left, err := x.g.combiner.Do(x.ctx, job{x.unit, text, args, dest, &found})
 	switch {
 	case left && x.ctx.Err() == nil:
@@ -182,15 +188,18 @@ func present(batch []*member) []int {
 // apart runs members alone, each on a connection of its own, in parallel.
 func (t *turn) apart(batch []*member, members []int) {
 	for _, i := range members {
-		combine.Apart(batch, i, func(m *member) error {
-			conn, err := t.g.conn(m.Ctx)
-			if err != nil {
-				return err
-			}
-			defer conn.Close() //nolint:errcheck // gives the connection back
-			return query(m.Ctx, conn, m.Job)
-		})
+		combine.Apart(batch, i, func(m *member) error { return t.g.alone(m.Ctx, m.Job) })
 	}
+}
+
+// alone runs one statement on a connection of its own.
+func (g *group) alone(ctx context.Context, j job) error {
+	conn, err := g.conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // gives the connection back
+	return query(ctx, conn, j)
 }
 
 // proven tells a success from one after the context has ended, which proves nothing:
@@ -213,7 +222,16 @@ func query(ctx context.Context, conn *sql.Conn, j job) error {
 		err = proven(ctx)
 	}
 	*j.found = err == nil
+	if waited(err) {
+		return persistence.RowHeld(err)
+	}
 	return err
+}
+
+// waited reports whether a statement has waited for its row for as long as it may.
+func waited(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "55P03"
 }
 
 // told reports whether the server itself said what is wrong, and so that nothing was

@@ -45,11 +45,7 @@ func WithoutGroupCommit() Option {
 
 // store makes the store over a pool.
 func (o *options) store(db *sqlx.DB, owned bool) *persistence.Store {
-	c := persistence.Config{DB: db, Dialect: dialect{}, Wait: o.wait, Owned: owned}
-	if !o.single {
-		c.Runner = newGroup(db, o.wait)
-	}
-	return persistence.New(c)
+	return persistence.New(persistence.Config{DB: db, Dialect: dialect{}, Runner: newGroup(db, o), Pipelined: !o.single, Wait: o.wait, Owned: owned})
 }
 
 // WithWait bounds how long a call waits for a connection of the pool; default 5 s. A
