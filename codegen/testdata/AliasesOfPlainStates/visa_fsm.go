@@ -86,13 +86,7 @@ func (s State) Valid() bool {
 
 // Final reports whether no transition leaves s.
 func (s State) Final() bool {
-	switch s {
-	case StateGranted:
-		return true
-	case StateRefused:
-		return true
-	}
-	return false
+	return s == StateGranted || s == StateRefused
 }
 
 // Can reports whether t leaves s. Conditions are not looked at: that takes a row.

@@ -75,11 +75,7 @@ func (s State) Valid() bool {
 
 // Final reports whether no transition leaves s.
 func (s State) Final() bool {
-	switch s {
-	case StateLit:
-		return true
-	}
-	return false
+	return s == StateLit
 }
 
 // Can reports whether t leaves s. Conditions are not looked at: that takes a row.

@@ -116,13 +116,7 @@ func (s State) Valid() bool {
 
 // Final reports whether no transition leaves s.
 func (s State) Final() bool {
-	switch s {
-	case StateRejected:
-		return true
-	case StateRefunded:
-		return true
-	}
-	return false
+	return s == StateRejected || s == StateRefunded
 }
 
 // Can reports whether t leaves s. Conditions are not looked at: that takes a row.

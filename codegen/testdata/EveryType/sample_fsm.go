@@ -78,11 +78,7 @@ func (s State) Valid() bool {
 
 // Final reports whether no transition leaves s.
 func (s State) Final() bool {
-	switch s {
-	case StateDone:
-		return true
-	}
-	return false
+	return s == StateDone
 }
 
 // Can reports whether t leaves s. Conditions are not looked at: that takes a row.

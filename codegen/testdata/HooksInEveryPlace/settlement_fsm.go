@@ -88,11 +88,7 @@ func (s State) Valid() bool {
 
 // Final reports whether no transition leaves s.
 func (s State) Final() bool {
-	switch s {
-	case StatePaid:
-		return true
-	}
-	return false
+	return s == StatePaid
 }
 
 // Can reports whether t leaves s. Conditions are not looked at: that takes a row.
@@ -555,6 +551,7 @@ func fsmEvent(e engine.Event) HookEvent {
 			By:     fsmPointer[string](e.Args[1]),
 			Note:   fsmValue[json.RawMessage](e.Args[2]),
 		}
+	default: // the others have none
 	}
 	return event
 }

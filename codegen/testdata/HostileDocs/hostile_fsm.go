@@ -97,11 +97,7 @@ func (s State) Valid() bool {
 
 // Final reports whether no transition leaves s.
 func (s State) Final() bool {
-	switch s {
-	case StateTwo:
-		return true
-	}
-	return false
+	return s == StateTwo
 }
 
 // Can reports whether t leaves s. Conditions are not looked at: that takes a row.

@@ -88,11 +88,7 @@ func (s State) Valid() bool {
 
 // Final reports whether no transition leaves s.
 func (s State) Final() bool {
-	switch s {
-	case StateDriver:
-		return true
-	}
-	return false
+	return s == StateDriver
 }
 
 // Can reports whether t leaves s. Conditions are not looked at: that takes a row.

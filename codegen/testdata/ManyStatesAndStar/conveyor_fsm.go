@@ -196,11 +196,7 @@ func (s State) Valid() bool {
 
 // Final reports whether no transition leaves s.
 func (s State) Final() bool {
-	switch s {
-	case StateScrapped:
-		return true
-	}
-	return false
+	return s == StateScrapped
 }
 
 // Can reports whether t leaves s. Conditions are not looked at: that takes a row.
@@ -223,6 +219,8 @@ func (s State) Can(t Transition) bool {
 			StateS11,
 			StateS12:
 			return true
+		default:
+			return false
 		}
 	case TransitionMove02:
 		return s == StateS02
@@ -270,6 +268,8 @@ func (s State) In(g Group) bool {
 			StateS04,
 			StateS05:
 			return true
+		default:
+			return false
 		}
 	case GroupLate:
 		return s == StateS11 || s == StateS12

@@ -98,11 +98,7 @@ func (s State) Valid() bool {
 
 // Final reports whether no transition leaves s.
 func (s State) Final() bool {
-	switch s {
-	case StateОтменён:
-		return true
-	}
-	return false
+	return s == StateОтменён
 }
 
 // Can reports whether t leaves s. Conditions are not looked at: that takes a row.

@@ -109,11 +109,7 @@ func (s State) Valid() bool {
 
 // Final reports whether no transition leaves s.
 func (s State) Final() bool {
-	switch s {
-	case State0123:
-		return true
-	}
-	return false
+	return s == State0123
 }
 
 // Can reports whether t leaves s. Conditions are not looked at: that takes a row.
@@ -731,6 +727,7 @@ func fsmEvent(e engine.Event) HookEvent {
 			Range: fsmPointer[string](e.Args[1]),
 			Type:  fsmValue[string](e.Args[2]),
 		}
+	default: // the others have none
 	}
 	return event
 }

@@ -66,11 +66,7 @@ func (s State) Valid() bool {
 
 // Final reports whether no transition leaves s.
 func (s State) Final() bool {
-	switch s {
-	case StateThere:
-		return true
-	}
-	return false
+	return s == StateThere
 }
 
 // Can reports whether t leaves s. Conditions are not looked at: that takes a row.

@@ -123,15 +123,7 @@ func (s State) Valid() bool {
 
 // Final reports whether no transition leaves s.
 func (s State) Final() bool {
-	switch s {
-	case StateCompleted:
-		return true
-	case StateCancelled:
-		return true
-	case StateExpired:
-		return true
-	}
-	return false
+	return s == StateCompleted || s == StateCancelled || s == StateExpired
 }
 
 // Can reports whether t leaves s. Conditions are not looked at: that takes a row.

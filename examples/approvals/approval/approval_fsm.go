@@ -92,11 +92,7 @@ func (s State) Valid() bool {
 
 // Final reports whether no transition leaves s.
 func (s State) Final() bool {
-	switch s {
-	case StateApproved:
-		return true
-	}
-	return false
+	return s == StateApproved
 }
 
 // Can reports whether t leaves s. Conditions are not looked at: that takes a row.

@@ -134,16 +134,14 @@ func (s State) Valid() bool {
 // Final reports whether no transition leaves s.
 func (s State) Final() bool {
 	switch s {
-	case StateCompleted:
+	case StateCompleted,
+		StateCancelled,
+		StateExpired,
+		StateRefunded:
 		return true
-	case StateCancelled:
-		return true
-	case StateExpired:
-		return true
-	case StateRefunded:
-		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // Can reports whether t leaves s. Conditions are not looked at: that takes a row.

@@ -101,13 +101,7 @@ func (s State) Valid() bool {
 
 // Final reports whether no transition leaves s.
 func (s State) Final() bool {
-	switch s {
-	case StateRefunded:
-		return true
-	case StateDeclined:
-		return true
-	}
-	return false
+	return s == StateRefunded || s == StateDeclined
 }
 
 // Can reports whether t leaves s. Conditions are not looked at: that takes a row.
@@ -627,6 +621,7 @@ func fsmEvent(e engine.Event) HookEvent {
 		event.Args = RefundArgs{
 			Reference: fsmValue[string](e.Args[0]),
 		}
+	default: // the others have none
 	}
 	return event
 }
