@@ -32,9 +32,9 @@ type fileView struct {
 	HasAfter   bool
 
 	States         []stateView
-	Finals         memberView
-	TextAliases    bool // a state has an alias that is text
-	TextValues     bool // rows hold other text than the names
+	Finals         []string // constants
+	TextAliases    bool     // a state has an alias that is text
+	TextValues     bool     // rows hold other text than the names
 	Groups         []groupView
 	SeveralInitial bool
 	InitialList    string

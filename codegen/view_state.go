@@ -50,19 +50,17 @@ func newMemberView(states []string) memberView {
 func stateConst(name string) string { return "State" + definitions.GoSuffix(name) }
 
 func (v *fileView) addStates(m *definitions.Machine) {
-	var finals []string
 	for i := range m.States {
 		s := &m.States[i]
 		sv := newStateView(s)
 		sv.Handle = v.handle(s.Name)
 		v.States = append(v.States, sv)
 		if s.Final {
-			finals = append(finals, s.Name)
+			v.Finals = append(v.Finals, sv.Const)
 		}
 		v.TextAliases = v.TextAliases || sv.ParseCases != sv.Quoted
 		v.TextValues = v.TextValues || sv.Value != sv.Quoted
 	}
-	v.Finals = newMemberView(finals)
 	for _, g := range m.Groups {
 		c := "Group" + definitions.GoSuffix(g.Name)
 		v.Groups = append(v.Groups, groupView{

@@ -86,7 +86,14 @@ func (s State) Valid() bool {
 
 // Final reports whether no transition leaves s.
 func (s State) Final() bool {
-	return s == StateGranted || s == StateRefused
+	switch s {
+	case StateGranted:
+		return true
+	case StateRefused:
+		return true
+	default:
+		return false
+	}
 }
 
 // Can reports whether t leaves s. Conditions are not looked at: that takes a row.

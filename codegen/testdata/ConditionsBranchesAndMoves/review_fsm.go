@@ -116,7 +116,14 @@ func (s State) Valid() bool {
 
 // Final reports whether no transition leaves s.
 func (s State) Final() bool {
-	return s == StateRejected || s == StateRefunded
+	switch s {
+	case StateRejected:
+		return true
+	case StateRefunded:
+		return true
+	default:
+		return false
+	}
 }
 
 // Can reports whether t leaves s. Conditions are not looked at: that takes a row.

@@ -196,7 +196,12 @@ func (s State) Valid() bool {
 
 // Final reports whether no transition leaves s.
 func (s State) Final() bool {
-	return s == StateScrapped
+	switch s {
+	case StateScrapped:
+		return true
+	default:
+		return false
+	}
 }
 
 // Can reports whether t leaves s. Conditions are not looked at: that takes a row.

@@ -109,7 +109,12 @@ func (s State) Valid() bool {
 
 // Final reports whether no transition leaves s.
 func (s State) Final() bool {
-	return s == State0123
+	switch s {
+	case State0123:
+		return true
+	default:
+		return false
+	}
 }
 
 // Can reports whether t leaves s. Conditions are not looked at: that takes a row.

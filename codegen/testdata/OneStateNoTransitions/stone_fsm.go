@@ -66,7 +66,12 @@ func (s State) Valid() bool {
 
 // Final reports whether no transition leaves s.
 func (s State) Final() bool {
-	return s == StateThere
+	switch s {
+	case StateThere:
+		return true
+	default:
+		return false
+	}
 }
 
 // Can reports whether t leaves s. Conditions are not looked at: that takes a row.

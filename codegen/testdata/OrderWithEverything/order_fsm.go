@@ -123,7 +123,16 @@ func (s State) Valid() bool {
 
 // Final reports whether no transition leaves s.
 func (s State) Final() bool {
-	return s == StateCompleted || s == StateCancelled || s == StateExpired
+	switch s {
+	case StateCompleted:
+		return true
+	case StateCancelled:
+		return true
+	case StateExpired:
+		return true
+	default:
+		return false
+	}
 }
 
 // Can reports whether t leaves s. Conditions are not looked at: that takes a row.

@@ -85,7 +85,12 @@ func (s State) Valid() bool {
 
 // Final reports whether no transition leaves s.
 func (s State) Final() bool {
-	return s == StateWon
+	switch s {
+	case StateWon:
+		return true
+	default:
+		return false
+	}
 }
 
 // Can reports whether t leaves s. Conditions are not looked at: that takes a row.

@@ -92,7 +92,12 @@ func (s State) Valid() bool {
 
 // Final reports whether no transition leaves s.
 func (s State) Final() bool {
-	return s == StateApproved
+	switch s {
+	case StateApproved:
+		return true
+	default:
+		return false
+	}
 }
 
 // Can reports whether t leaves s. Conditions are not looked at: that takes a row.

@@ -134,10 +134,13 @@ func (s State) Valid() bool {
 // Final reports whether no transition leaves s.
 func (s State) Final() bool {
 	switch s {
-	case StateCompleted,
-		StateCancelled,
-		StateExpired,
-		StateRefunded:
+	case StateCompleted:
+		return true
+	case StateCancelled:
+		return true
+	case StateExpired:
+		return true
+	case StateRefunded:
 		return true
 	default:
 		return false

@@ -101,7 +101,14 @@ func (s State) Valid() bool {
 
 // Final reports whether no transition leaves s.
 func (s State) Final() bool {
-	return s == StateRefunded || s == StateDeclined
+	switch s {
+	case StateRefunded:
+		return true
+	case StateDeclined:
+		return true
+	default:
+		return false
+	}
 }
 
 // Can reports whether t leaves s. Conditions are not looked at: that takes a row.
