@@ -21,7 +21,7 @@ import (
 	"github.com/fsmgen/fsmgen/examples/orders/order"
 )
 
-//go:generate go run github.com/fsmgen/fsmgen/cmd/fsmgen generate --out order order.yaml
+//go:generate go run github.com/fsmgen/fsmgen/cmd/fsmgen generate --tests --out order order.yaml
 
 func main() {
 	db := flag.String("db", "", database.Usage)
