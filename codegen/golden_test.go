@@ -145,6 +145,26 @@ func checkPrograms(t *testing.T, cases []goldenCase) {
 	goCommand(t, append([]string{"test", flag}, tested...)...)
 }
 
+// TestGeneratedTestsCompile vets the test of every case, also where it is not run here.
+func TestGeneratedTestsCompile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs the go command")
+	}
+	o := newOverlay(t)
+	var dirs []string
+	for _, c := range goldenCases(t) {
+		files, err := Generate(c.def, Options{Tests: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			o.lay(filepath.Join(c.dir, f.Name), f.Data)
+		}
+		dirs = append(dirs, "./"+filepath.ToSlash(c.dir))
+	}
+	goCommand(t, append([]string{"vet", o.flag()}, dirs...)...)
+}
+
 // overlay lays files over the tree for the go command.
 type overlay struct {
 	t       *testing.T

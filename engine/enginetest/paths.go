@@ -32,7 +32,10 @@ func (w *walker) paths(ctx context.Context) (faults []string, note string) {
 			faults = append(faults, fmt.Sprintf("on the path %v: %v", path, err))
 		}
 	}
-	note = fmt.Sprintf("%d paths walked; for %d no row and arguments were found that meet all their conditions", walked, barred)
+	note = fmt.Sprintf("%d paths walked", walked)
+	if barred > 0 {
+		note += fmt.Sprintf("; for %d no row and arguments were found that meet all their conditions", barred)
+	}
 	if more {
 		note += "; there are more than are walked"
 	}

@@ -101,7 +101,15 @@ func TestCase02HookFiresAgainWithAnotherContext(t *testing.T) {
 func TestEffectOpensATransactionOfItsOwn(t *testing.T) {
 	onEach(t, func(s *site) {
 		s.effect = func(ctx context.Context, _ engine.Tx, _ engine.Event) error {
-			return s.eng.InTx(ctx, func(context.Context, engine.Tx) error { return nil })
+			begun := time.Now()
+			err := s.eng.InTx(ctx, func(context.Context, engine.Tx) error {
+				s.Error("there is a second transaction")
+				return nil
+			})
+			if took := time.Since(begun); took > wait*4/5 {
+				s.Errorf("it took %v to be refused", took)
+			}
+			return err
 		}
 		_, err := s.fire(t.Context(), s.m, "finish")
 		if !errors.Is(err, engine.ErrBusy) {
