@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/fsmgen/fsmgen/definitions"
@@ -22,6 +23,8 @@ import (
 type judge struct {
 	s        *Store
 	combiner *combine.Combiner[*judged]
+	active   atomic.Int32 // calls on their way
+	last     atomic.Int32 // how many members the last batch had
 }
 
 // judged is one call in a batch.
@@ -44,7 +47,8 @@ const (
 	judgePatience = 20 * time.Millisecond
 	// judgeTimeout bounds a batch, whose members' own contexts do not.
 	judgeTimeout = 30 * time.Second
-	// worthwhile is how many bare calls make a batch pay.
+	// worthwhile is how many calls make a batch pay. Fewer run side by side, each on a
+	// connection of its own.
 	worthwhile = 4
 )
 
@@ -54,8 +58,12 @@ func newJudge(s *Store) *judge {
 	return j
 }
 
-// apply runs a call in a batch, or by itself where nobody else is at work.
+// apply runs a call in a batch, or by itself where few others are at work.
 func (j *judge) apply(ctx context.Context, job *judged) (engine.Change, error) {
+	defer j.active.Add(-1)
+	if j.active.Add(1) < worthwhile && j.last.Load() < worthwhile {
+		return job.alone(ctx)
+	}
 	left, err := j.combiner.Do(ctx, job)
 	switch {
 	case left && ctx.Err() == nil:
@@ -74,6 +82,7 @@ func (j *judge) Close() {}
 
 // Run executes a batch.
 func (j *judge) Run(batch []*judgedMember) {
+	j.last.Store(int32(len(batch))) //nolint:gosec // at most judgeLimit
 	if len(batch) == 1 {
 		batch[0].Err = runAlone(batch[0])
 		return
