@@ -123,7 +123,7 @@ func TestChaos(t *testing.T) {
 	defer proxy.Close() //nolint:errcheck // the test is over
 	broken := cfg.Clone()
 	broken.Addr, broken.ReadTimeout = proxy.Addr(), time.Second
-	store, err := Open(ctx, broken.FormatDSN(), WithConns(8))
+	store, err := Open(ctx, broken.FormatDSN(), WithConnections(8))
 	check(t, err)
 	t.Cleanup(func() { check(t, store.Close()) })
 	through := bind(t, broken, store, counter)
@@ -216,7 +216,7 @@ func (r *rig) outcome(t *testing.T, was bool) engine.Outcome {
 
 // TestKilled: KILL of the connection, and of the query, at random moments.
 func TestKilled(t *testing.T) {
-	r := open(t, counter, WithConns(4))
+	r := open(t, counter, WithConnections(4))
 	r.create(t, "x", nil)
 	admin, err := pool(r.cfg)
 	check(t, err)
@@ -263,7 +263,7 @@ func TestKilled(t *testing.T) {
 // TestKilledInCompound: a compound that is stopped from outside leaves no transaction
 // open to whoever gets the connection next.
 func TestKilledInCompound(t *testing.T) {
-	r := open(t, counter, WithConns(1))
+	r := open(t, counter, WithConnections(1))
 	r.create(t, "x", nil)
 	r.create(t, "y", nil)
 	free := r.hold(t, "x")
@@ -301,7 +301,7 @@ func TestKilledInCompound(t *testing.T) {
 // TestStatementTimeout: the server ends a wait; its row is freed later, and the same
 // call applies.
 func TestStatementTimeout(t *testing.T) {
-	r := open(t, counter, WithConns(1), WithLockWait(20*time.Second), WithStatementTimeout(time.Second))
+	r := open(t, counter, WithConnections(1), WithLockWait(20*time.Second), WithStatementTimeout(time.Second))
 	r.create(t, "x", nil)
 	r.create(t, "y", nil)
 	free := r.hold(t, "x")

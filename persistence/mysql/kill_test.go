@@ -96,7 +96,7 @@ func TestServerKilled(t *testing.T) {
 	check(t, err)
 	check(t, admin.Close())
 	cfg.DBName = "killed"
-	r := openAt(t, cfg, counter, WithConns(8))
+	r := openAt(t, cfg, counter, WithConnections(8))
 	const callers = 8
 	for c := range callers {
 		r.create(t, rowID(c), nil)

@@ -81,12 +81,12 @@ func WithStatementTimeout(d time.Duration) Option {
 	}
 }
 
-// WithConns sets how many connections the pool may have, all of which it keeps;
+// WithConnections sets how many connections the pool may have, all of which it keeps;
 // default 32. Open only.
-func WithConns(n int) Option {
+func WithConnections(n int) Option {
 	return func(o *options) error {
 		if n < 1 {
-			return fmt.Errorf("mysql: WithConns(%d): want at least 1", n)
+			return fmt.Errorf("mysql: WithConnections(%d): want at least 1", n)
 		}
 		o.conns = n
 		return nil

@@ -93,7 +93,7 @@ func TestOpenFails(t *testing.T) {
 			t.Errorf("%s: %v does not say %q", dsn, err, says)
 		}
 	}
-	for name, opt := range map[string]Option{"nil": nil, "wait": WithWait(0), "lock": WithLockWait(-1), "statement": WithStatementTimeout(0), "conns": WithConns(0)} {
+	for name, opt := range map[string]Option{"nil": nil, "wait": WithWait(0), "lock": WithLockWait(-1), "statement": WithStatementTimeout(0), "conns": WithConnections(0)} {
 		if _, err := Open(t.Context(), "root@tcp(127.0.0.1:3306)/test", opt); err == nil {
 			t.Errorf("option %s was taken", name)
 		}
@@ -224,7 +224,7 @@ func TestFoundRows(t *testing.T) {
 // TestConnectionComesBackAsItWas: the engine's level is that of its own transaction
 // only.
 func TestConnectionComesBackAsItWas(t *testing.T) {
-	r := open(t, order, WithConns(1))
+	r := open(t, order, WithConnections(1))
 	r.create(t, "o-1", nil)
 	r.fire(t, engine.Applied, "pay", "o-1", engine.Args{"payment_ref": "x"})
 	r.fire(t, engine.AlreadyReached, "pay", "o-1", engine.Args{"payment_ref": "x"})

@@ -50,7 +50,7 @@ type bench struct {
 
 func newBench(t testing.TB, rows int, opts ...Option) *bench {
 	cfg := database(t)
-	b := &bench{journaled: openAt(t, cfg, round, append(opts, WithConns(40))...)}
+	b := &bench{journaled: openAt(t, cfg, round, append(opts, WithConnections(40))...)}
 	b.bare = bind(t, cfg, b.journaled.store, bareRound)
 	for i := 0; i < rows; i += 512 {
 		var values []string
@@ -270,7 +270,7 @@ func TestRatiosHotRow(t *testing.T) {
 	if !*ratios {
 		t.Skip("measures for a minute: give -ratios")
 	}
-	r := open(t, counter, WithConns(40))
+	r := open(t, counter, WithConnections(40))
 	r.create(t, "hot", nil)
 	add := func(ctx context.Context) error {
 		_, err := r.m.Fire(ctx, "add", "hot", engine.Args{"by": 1}, engine.WithKey(fmt.Sprint(time.Now().UnixNano(), &ctx)))

@@ -123,7 +123,7 @@ func openMariaDB(t testing.TB) place {
 	check(t, err)
 	closing(t, beside)
 	return placeOf(beside, backtick, func(int) string { return "?" }, func() (*persistence.Store, error) {
-		return mysql.Open(t.Context(), cfg.FormatDSN(), mysql.WithConns(8), mysql.WithWait(patience), mysql.WithStatementTimeout(patience))
+		return mysql.Open(t.Context(), cfg.FormatDSN(), mysql.WithConnections(8), mysql.WithWait(patience), mysql.WithStatementTimeout(patience))
 	})
 }
 
