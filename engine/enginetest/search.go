@@ -67,19 +67,17 @@ func newSearch(c Config, rules *engine.Rules, g *graph) (*search, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, p := range queue {
+		s.reach(p)
+	}
 	seen := map[string]bool{}
 	for i := 0; i < len(queue) && len(queue) < mostPlans && len(s.found) < len(g.edges); i++ {
-		if _, ok := s.reached[queue[i].state()]; !ok {
-			s.reached[queue[i].state()] = queue[i]
-		}
 		for _, next := range s.next(queue[i]) {
 			e := next.steps[len(next.steps)-1].edge
 			if _, ok := s.found[e]; !ok {
 				s.found[e] = next
 			}
-			if _, ok := s.reached[e.to]; !ok {
-				s.reached[e.to] = next
-			}
+			s.reach(next)
 			if key := next.standing(s); !seen[key] {
 				seen[key] = true
 				queue = append(queue, next)
@@ -87,6 +85,13 @@ func newSearch(c Config, rules *engine.Rules, g *graph) (*search, error) {
 		}
 	}
 	return s, nil
+}
+
+// reach keeps the first plan that leads to a state.
+func (s *search) reach(p plan) {
+	if _, ok := s.reached[p.state()]; !ok {
+		s.reached[p.state()] = p
+	}
 }
 
 // standing is what of a plan decides on what can follow.

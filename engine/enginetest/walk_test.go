@@ -2,13 +2,15 @@ package enginetest
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/fsmgen/fsmgen/definitions"
 	"github.com/fsmgen/fsmgen/persistence/memory"
 )
 
-// TestWalkEveryDefinition walks whatever definitions this module has.
+// TestWalkEveryDefinition walks whatever definitions this module has: for each edge of
+// them a row and arguments are found.
 func TestWalkEveryDefinition(t *testing.T) {
 	var all []string
 	for _, pattern := range []string{"../../codegen/testdata/*/*.yaml", "../../examples/*/*.yaml", "../../persistence/workflowtest/testdata/*.yaml"} {
@@ -25,7 +27,14 @@ func TestWalkEveryDefinition(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			Walk(t, memory.New(), Config{Definition: def})
+			w, err := newWalker(memory.New(), Config{Definition: def})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := w.coverage(); strings.Contains(got, "NOT") {
+				t.Error(got)
+			}
+			Walk(t, memory.New(), Config{Definition: def, Complete: true})
 		})
 	}
 }

@@ -262,9 +262,11 @@ func (a *RefundArgs) values() []any {
 type Result struct {
 	ID string
 	// From and To are the edge that was taken: by this call when Applied, by the
-	// first run when Replayed. For the other duplicates both are the current state.
+	// first run when Replayed. For the other duplicates it is the edge that entered the
+	// current state, where the journal knows it.
 	From, To State
-	// State and Version are where the row is now.
+	// State is where the row is now, and Version its version: the first run's when
+	// Replayed.
 	State   State
 	Version int64
 	Outcome engine.Outcome
