@@ -48,7 +48,7 @@ func (t *table) compoundText(i int, p *plan, named, wait bool) *statement {
 func (t *table) buildCompound(p *plan, named, wait bool) statement {
 	noWait := ""
 	if !wait {
-		noWait = t.d.(Compounder).NoWait()
+		noWait = t.d.(Compounder).NoWait() //nolint:errcheck // Features.Compound says that it is one
 	}
 	cas := &p.whole.any
 	if named {
@@ -161,5 +161,6 @@ func (t *table) compound(tx engine.Tx, call *engine.Call, p *plan, plain bool) b
 
 // held reports whether a unit that was not to wait found its row held by somebody else.
 func (t *table) held(err error) bool {
-	return err != nil && t.f.Compound && t.d.(Compounder).Held(err)
+	c, ok := t.d.(Compounder)
+	return ok && err != nil && t.f.Compound && c.Held(err)
 }

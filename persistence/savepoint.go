@@ -64,7 +64,7 @@ func (t *table) rollbackTo(ctx context.Context, tx engine.Tx, name string, cause
 		return &engine.Fault{Class: engine.ClassRetryable, Err: fmt.Errorf("the call could not be taken back: %w", err)}
 	}
 	// The text of the cause alone: its chain would make an answer of this.
-	return &engine.Fault{Class: engine.ClassRetryable, Err: fmt.Errorf("the call could not be taken back: %w, after: %v", err, cause)} //nolint:errorlint
+	return &engine.Fault{Class: engine.ClassRetryable, Err: fmt.Errorf("the call could not be taken back: %w, after: %v", err, cause)} //nolint:errorlint // the cause is told, not matched: it was answered
 }
 
 // gone reports whether an error says that the transaction is no more. A context error

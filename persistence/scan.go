@@ -32,7 +32,7 @@ func (t *table) rowDest() []any {
 // rowState turns scanned columns into a row. found is false where the id is NULL,
 // which is how an outer join says that there is no row.
 func (t *table) rowState(dest []any) (row engine.RowState, found bool, err error) {
-	raw := func(i int) any { return *dest[i].(*any) }
+	raw := func(i int) any { return *dest[i].(*any) } //nolint:errcheck // rowDest made them
 	if raw(0) == nil {
 		return row, false, nil
 	}

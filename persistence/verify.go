@@ -61,10 +61,10 @@ func (s *Store) verifyColumn(def *definitions.Machine, want ColumnSpec, columns 
 		}
 	}
 	line := s.d.Quote(want.Name) + " " + s.d.ColumnType(want)
-	switch want.Use {
-	case UseVersion:
+	if want.Use == UseVersion {
 		line += " NOT NULL DEFAULT 1"
-	case UseStatus:
+	}
+	if want.Use == UseStatus {
 		line += " NOT NULL DEFAULT " + initialLiteral(s.d, def)
 	}
 	return Column{}, fmt.Errorf("table %s has no column %s: ALTER TABLE %s ADD COLUMN %s", table, want.Name, QuoteTable(s.d, table), line)

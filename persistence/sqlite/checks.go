@@ -20,9 +20,7 @@ func (d dialect) Checks(ctx context.Context, db *sqlx.DB, table string) ([]strin
 	var out []string
 	for _, text := range texts {
 		if _, after, ok := strings.Cut(text, "CHECK ("); ok {
-			for _, check := range strings.Split("CHECK ("+after, "CHECK ")[1:] {
-				out = append(out, check)
-			}
+			out = append(out, strings.Split("CHECK ("+after, "CHECK ")[1:]...)
 		}
 	}
 	return out, err
