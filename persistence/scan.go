@@ -49,7 +49,7 @@ func (t *table) rowState(dest []any) (row engine.RowState, found bool, err error
 	if err != nil {
 		return row, false, fmt.Errorf("row %q, column %s: %w", row.ID, t.def.Table.Version, err)
 	}
-	row.Version = version.(int64)
+	row.Version, _ = version.(int64) // decode gives nothing else for an int
 	row.Values = make([]any, len(t.def.Fields))
 	for i := range t.def.Fields {
 		if row.Values[i], err = decode(t.def.Fields[i].Type, raw(3+i)); err != nil {

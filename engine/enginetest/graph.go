@@ -36,9 +36,13 @@ func newGraph(def *definitions.Machine) *graph {
 	g := &graph{def: def, leave: map[string][]edge{}}
 	for i := range def.Transitions {
 		t := &def.Transitions[i]
-		seen := map[edge]bool{}
+		seen, decided := map[edge]bool{}, map[string]bool{}
 		for _, move := range t.Moves {
 			for _, from := range move.From {
+				if decided[from] { // a move without condition goes before this one
+					continue
+				}
+				decided[from] = move.When == nil
 				for _, target := range move.Targets {
 					seen[edge{t.Name, from, target.State}] = true
 				}

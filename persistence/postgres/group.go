@@ -333,7 +333,7 @@ func readOne(results pgx.BatchResults, j job) error {
 			return err
 		}
 		for i, v := range values {
-			*j.dest[i].(*any) = plain(v)
+			*j.dest[i].(*any) = plain(v) //nolint:errcheck // what persistence gives to Query
 		}
 		*j.found = true
 	}
