@@ -1,0 +1,282 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fsmgen/fsmgen/engine"
+	"github.com/fsmgen/fsmgen/persistence/internal/combine"
+)
+
+// judgedBatch is one transaction of a batch.
+type judgedBatch struct {
+	t     *table
+	ctx   context.Context //nolint:containedctx // it lives for one batch
+	tx    *sql.Tx
+	rows  map[string]*engine.RowState
+	seen  map[string]bool // keys the journal holds, by row
+	wrote bool
+}
+
+// run reads, decides and writes. Members whose row somebody else holds, or that is not
+// there, run apart.
+func (b *judgedBatch) run(batch []*judgedMember, group []int) error {
+	if err := b.lock(batch, group); err != nil {
+		return err
+	}
+	if err := b.keys(batch, group); err != nil {
+		return err
+	}
+	layers := b.decide(batch, group)
+	for _, layer := range layers {
+		if err := b.update(layer); err != nil {
+			return err
+		}
+	}
+	return b.record(slices.Concat(layers...))
+}
+
+// lock reads the rows under their locks, in the order of their ids, so that batches of
+// several processes cannot wait for each other in a circle. A row that is held by
+// somebody else is skipped.
+func (b *judgedBatch) lock(batch []*judgedMember, group []int) error {
+	t := b.t
+	b.rows = map[string]*engine.RowState{}
+	q := &builder{d: t.d}
+	q.sql("SELECT ")
+	t.rowColumns(q, "")
+	q.sql(" FROM ").table(t.def.Table.Name).sql(" WHERE ").name(t.def.Table.ID.Name).sql(" IN (")
+	args := idList(q, batch, group)
+	q.sql(") ORDER BY ").name(t.def.Table.ID.Name).sql(t.f.LockRead, " SKIP LOCKED")
+	rows, err := b.tx.QueryContext(b.ctx, q.b.String(), args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close() //nolint:errcheck // rows.Err says it
+	for rows.Next() {
+		dest := t.rowDest()
+		if err := rows.Scan(dest...); err != nil {
+			return err
+		}
+		row, found, err := t.rowState(dest)
+		if err != nil {
+			return err
+		}
+		if found {
+			b.rows[row.ID] = &row
+		}
+	}
+	return rows.Err()
+}
+
+// idList appends a placeholder per member's id.
+func idList(q *builder, batch []*judgedMember, group []int) []any {
+	var args []any
+	for n, i := range group {
+		if n > 0 {
+			q.sql(", ")
+		}
+		q.param(nil)
+		args = append(args, batch[i].Job.v.id)
+	}
+	return args
+}
+
+// keys finds out which callers' keys the journal holds already.
+func (b *judgedBatch) keys(batch []*judgedMember, group []int) error {
+	b.seen = map[string]bool{}
+	q := &builder{d: b.t.d}
+	q.sql("SELECT entity_id, ").name("key").sql(" FROM ").table(b.t.def.Journal.Table).sql(" WHERE machine = ").param(nil).sql(" AND (")
+	args := []any{b.t.def.Name}
+	for _, i := range group {
+		call := batch[i].Job.v.call
+		if call.Key == "" || call.KeyOwn {
+			continue
+		}
+		if len(args) > 1 {
+			q.sql(" OR ")
+		}
+		q.sql("(entity_id = ").param(nil).sql(" AND ").name("key").sql(" = ").param(nil).sql(")")
+		args = append(args, call.ID, call.Key)
+	}
+	if len(args) == 1 {
+		return nil
+	}
+	rows, err := b.tx.QueryContext(b.ctx, q.sql(")").b.String(), args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close() //nolint:errcheck // rows.Err says it
+	for rows.Next() {
+		var entity, key string
+		if err := rows.Scan(&entity, &key); err != nil {
+			return err
+		}
+		b.seen[entity+"\x00"+key] = true
+	}
+	return rows.Err()
+}
+
+// decide judges each member against its row as the members before it leave it. It
+// gives the writes in layers, in each of which a row stands once.
+func (b *judgedBatch) decide(batch []*judgedMember, group []int) [][]*judged {
+	var layers [][]*judged
+	depth := map[string]int{}
+	var strangers []int
+	for _, i := range group {
+		m := batch[i]
+		row := b.rows[m.Job.v.call.ID]
+		if row == nil {
+			strangers = append(strangers, i)
+			continue
+		}
+		m.Err = b.judge(m.Job, row)
+		if m.Err != nil || m.Job.miss {
+			continue
+		}
+		n := depth[row.ID]
+		depth[row.ID]++
+		if n == len(layers) {
+			layers = append(layers, nil)
+		}
+		layers[n] = append(layers[n], m.Job)
+	}
+	for _, i := range strangers {
+		combine.Apart(batch, i, runAlone)
+	}
+	return layers
+}
+
+// judge decides one call in Go and moves the row on in memory.
+func (b *judgedBatch) judge(job *judged, row *engine.RowState) error {
+	call, key := job.v.call, job.v.call.ID+"\x00"+job.v.call.Key
+	job.miss = true
+	if call.Key != "" && !call.KeyOwn && b.seen[key] {
+		return &engine.Fault{Class: engine.ClassDuplicateKey, Err: errors.New("the journal holds the key")}
+	}
+	if row.State < 0 || !job.p.sources[row.State] || (call.Version != 0 && call.Version != row.Version) {
+		return nil
+	}
+	in := b.t.rules.Input(call.Transition, row.Values, call.Args, call.Now)
+	move, target, err := b.t.rules.Target(call.Transition, row.State, in)
+	if err != nil || target < 0 {
+		return nil //nolint:nilerr // a miss, which is diagnosed like every other
+	}
+	after, err := b.t.rules.Assign(call.Transition, move, in, row.Values)
+	if err != nil {
+		return nil //nolint:nilerr // as above
+	}
+	job.miss, job.values = false, after
+	job.v.edge = edge{from: row.State, to: target, version: row.Version + 1}
+	job.change = engine.Change{OK: true, From: row.State, To: target, Version: row.Version + 1}
+	row.State, row.Version, row.Values = target, row.Version+1, after
+	b.seen[key] = true
+	return nil
+}
+
+// update writes one layer: status and version of each row, and the fields its
+// transitions assign.
+func (b *judgedBatch) update(layer []*judged) error {
+	t := b.t
+	q := &builder{d: t.d}
+	var args []any
+	version := t.d.Quote(t.def.Table.Version)
+	q.sql("UPDATE ").table(t.def.Table.Name).sql(" SET ", version, " = ", version, " + 1, ")
+	every := func(*judged) bool { return true }
+	args = append(args, b.cases(q, t.def.Table.Status.Name, layer, every, func(j *judged) any { return t.def.States[j.v.edge.to].Value })...)
+	for f := range t.def.Fields {
+		does := func(j *judged) bool { return writes(j.p, t.def.Fields[f].Name) }
+		if slices.ContainsFunc(layer, does) {
+			q.sql(", ")
+			args = append(args, b.cases(q, t.def.Fields[f].Column, layer, does, func(j *judged) any { return bindValue(j.values[f]) })...)
+		}
+	}
+	q.sql(" WHERE ").name(t.def.Table.ID.Name).sql(" IN (")
+	for n, j := range layer {
+		if n > 0 {
+			q.sql(", ")
+		}
+		q.param(nil)
+		args = append(args, j.v.id)
+	}
+	res, err := b.tx.ExecContext(b.ctx, q.sql(")").b.String(), args...)
+	if err != nil {
+		return err
+	}
+	if n, err := res.RowsAffected(); err != nil || n != int64(len(layer)) {
+		return errors.Join(fmt.Errorf("%d of %d locked rows changed", n, len(layer)), err)
+	}
+	b.wrote = true
+	return nil
+}
+
+// writes reports whether a transition assigns a field.
+func writes(p *plan, field string) bool {
+	for i := range p.def.Moves {
+		for _, a := range assignments(p.def, &p.def.Moves[i]) {
+			if a.Field == field {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// cases appends one column's assignment: a value for all rows, or one per row. The
+// values are those of the rows after the calls, so the order of assignments does not
+// matter. A row whose transition does not write the column keeps what it has.
+func (b *judgedBatch) cases(q *builder, column string, layer []*judged, writes func(*judged) bool, value func(*judged) any) []any {
+	q.name(column).sql(" = ")
+	if v, same := common(layer, writes, value); same {
+		q.param(nil)
+		return []any{v}
+	}
+	var args []any
+	q.sql("CASE ").name(b.t.def.Table.ID.Name)
+	for _, j := range layer {
+		if writes(j) {
+			q.sql(" WHEN ").param(nil).sql(" THEN ").param(nil)
+			args = append(args, j.v.id, value(j))
+		}
+	}
+	q.sql(" ELSE ").name(column).sql(" END")
+	return args
+}
+
+// common gives the value that all rows of a layer are to have, if there is one.
+func common(layer []*judged, writes func(*judged) bool, value func(*judged) any) (v any, same bool) {
+	v = value(layer[0])
+	for _, j := range layer {
+		if _, bytes := value(j).([]byte); bytes || !writes(j) || value(j) != v {
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// record writes the journal rows of all layers in one statement.
+func (b *judgedBatch) record(all []*judged) error {
+	if !b.t.def.Journal.Enabled || len(all) == 0 {
+		return nil
+	}
+	binds := b.t.journalBinds()
+	row := "(" + strings.TrimSuffix(strings.Repeat("?, ", len(binds)), ", ") + ")"
+	q := &builder{d: b.t.d}
+	q.sql("INSERT INTO ").table(b.t.def.Journal.Table).sql(" (").names(journalColumns).sql(") VALUES ")
+	args := make([]any, 0, len(binds)*len(all))
+	for n, j := range all {
+		if n > 0 {
+			q.sql(", ")
+		}
+		q.sql(row)
+		for _, f := range binds {
+			args = append(args, f(j.v))
+		}
+	}
+	_, err := b.tx.ExecContext(b.ctx, q.b.String(), args...)
+	return err
+}
