@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/jmoiron/sqlx"
@@ -52,17 +53,23 @@ func statusList(text, column string) (string, bool) {
 	return m[1], true
 }
 
-// lacking lists the literals of states that are not in the list.
+// plainValue is a value that every database writes in one way. How the others come back
+// out of a constraint is the database's own affair, so they are not looked for.
+var plainValue = regexp.MustCompile(`^[A-Za-z0-9_ -]+$`) //nolint:gochecknoglobals // compiled once
+
+// lacking lists the states whose values are not in the list.
 func (s *Store) lacking(def *definitions.Machine, list string) []string {
 	var out []string
 	for i := range def.States {
-		literal := stateLiteral(s.d, def.States[i].Value)
-		found := strings.Contains(list, literal)
-		if _, number := def.States[i].Value.(int64); number {
-			found = regexp.MustCompile(`(^|[^0-9-])'?` + regexp.QuoteMeta(literal) + `([^0-9]|$)`).MatchString(list)
+		found := true
+		switch v := def.States[i].Value.(type) {
+		case string:
+			found = !plainValue.MatchString(v) || strings.Contains(list, "'"+v+"'")
+		case int64:
+			found = regexp.MustCompile(`(^|[^0-9-])'?` + strconv.FormatInt(v, 10) + `([^0-9]|$)`).MatchString(list)
 		}
 		if !found {
-			out = append(out, literal)
+			out = append(out, stateLiteral(s.d, def.States[i].Value))
 		}
 	}
 	return out

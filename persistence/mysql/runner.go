@@ -25,7 +25,7 @@ type runner struct {
 
 	mu       sync.Mutex
 	sessions map[sqldriver.Conn]*session
-	sweepAt  int
+	clock    int64 // counts uses
 }
 
 // grace is how long a statement that was sent may still answer when its context has
@@ -115,8 +115,7 @@ func notSent(err error) error {
 	return &engine.Fault{Class: class, Err: err}
 }
 
-// session finds the statements of a driver connection, and forgets those of
-// connections that were closed.
+// session finds the statements of a driver connection.
 func (r *runner) session(dc any) (*session, error) {
 	conn, err := asConn(dc)
 	if err != nil {
@@ -124,23 +123,34 @@ func (r *runner) session(dc any) (*session, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if s, ok := r.sessions[conn]; ok {
-		return s, nil
+	r.clock++
+	s, ok := r.sessions[conn]
+	if !ok {
+		r.makeRoom()
+		s = &session{conn: conn, stmts: map[string]sqldriver.Stmt{}}
+		r.sessions[conn] = s
 	}
-	if len(r.sessions) >= r.sweepAt {
-		for c := range r.sessions {
-			if v, ok := c.(sqldriver.Validator); ok && !v.IsValid() {
-				delete(r.sessions, c)
-			}
-		}
-		r.sweepAt = 2*len(r.sessions) + 16
-	}
+	s.used = r.clock
+	return s, nil
+}
+
+// makeRoom forgets the sessions that were not used for longest, before there are many
+// more than the pool has connections: database/sql does not tell which it has closed,
+// and to ask a connection that somebody else uses would be a race. One that is forgotten
+// while it lives prepares its statements again.
+func (r *runner) makeRoom() {
 	if r.sessions == nil {
 		r.sessions = map[sqldriver.Conn]*session{}
 	}
-	s := &session{conn: conn, stmts: map[string]sqldriver.Stmt{}}
-	r.sessions[conn] = s
-	return s, nil
+	most := max(256, 4*r.db.Stats().MaxOpenConnections)
+	if len(r.sessions) < most {
+		return
+	}
+	for conn, s := range r.sessions {
+		if r.clock-s.used > int64(most) {
+			delete(r.sessions, conn)
+		}
+	}
 }
 
 // forget drops a session whose connection is about to be closed.

@@ -38,7 +38,8 @@ type session struct {
 	conn   connection
 	stmts  map[string]sqldriver.Stmt
 	args   []sqldriver.NamedValue
-	broken bool // not to be used again
+	broken bool  // not to be used again
+	used   int64 // when it was last given out, by the runner's clock
 
 	caller context.Context //nolint:containedctx // it lives for one unit
 	ctx    context.Context //nolint:containedctx // it lives for one unit

@@ -154,8 +154,10 @@ func (r *runner) seeded() {
 					if i == 0 {
 						versions = []int64{0, 6, 7} // of which 7 is the row's
 					}
-					for _, c.version = range versions {
-						r.tasks <- func() { r.seed(state.Name, raw, values, c) }
+					for _, version := range versions {
+						named := c
+						named.version = version
+						r.tasks <- func() { r.seed(state.Name, raw, values, named) }
 					}
 				}
 			}
