@@ -33,8 +33,9 @@ func (t *table) each(ctx context.Context, tx engine.Tx, st *statement, v *values
 	defer cancel()
 	err := func() error {
 		rows, err := q.QueryContext(wait, st.text, st.args(v)...)
-		if err != nil && tx == nil && t.s.Classify(err) == classRetryable {
-			// once more: the table may have been altered under a prepared statement
+		if err != nil && tx == nil && wait.Err() == nil && again(t.s.Classify(err)) {
+			// once more: the table may have been altered under a prepared statement, or the
+			// pool's connection was dead
 			rows, err = q.QueryContext(wait, st.text, st.args(v)...)
 		}
 		if err != nil {
@@ -52,6 +53,11 @@ func (t *table) each(ctx context.Context, tx engine.Tx, st *statement, v *values
 		return Waited(err)
 	}
 	return t.s.fault(err, t.def.Journal.Table)
+}
+
+// again reports whether a read that failed is worth another connection.
+func again(class engine.Class) bool {
+	return class == engine.ClassRetryable || class == engine.ClassUnknown
 }
 
 // Get reads the row without locking it.

@@ -16,22 +16,47 @@ const grace = 500 * time.Millisecond
 // waits for the answer. Closing the connection instead, as the driver does by itself,
 // leaves a statement behind that waits for a lock and is applied when nobody expects
 // it any more.
-type canceller struct{ conn *pgconn.PgConn }
+type canceller struct {
+	conn *pgconn.PgConn
+	over chan struct{} // closed when the call has returned
+}
 
-func newCanceller(conn *pgconn.PgConn) ctxwatch.Handler { return canceller{conn} }
+func newCanceller(conn *pgconn.PgConn) ctxwatch.Handler { return &canceller{conn: conn} }
 
 // HandleCancel runs when the context has ended, beside the call that waits.
-func (c canceller) HandleCancel(ended context.Context) {
+func (c *canceller) HandleCancel(ended context.Context) {
 	deadline := time.Now().Add(grace)
 	_ = c.conn.Conn().SetDeadline(deadline) // where this fails the connection is gone already
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ended), deadline)
-	defer cancel()
-	_ = c.conn.CancelRequest(ctx) // where this fails the deadline ends the call
 	c.conn.CustomData()[cancelled] = true
+	c.over = make(chan struct{})
+	_ = c.conn.CancelRequest(ctx) // where this fails the deadline ends the call
+	go func() {
+		defer cancel()
+		c.insist(ctx, c.over)
+	}()
+}
+
+// insist repeats the request until the call is over: one that overtakes the statement it
+// is meant for finds nothing to cancel.
+func (c *canceller) insist(ctx context.Context, over <-chan struct{}) {
+	for wait := 10 * time.Millisecond; ; wait *= 2 {
+		select {
+		case <-over:
+			return
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+			_ = c.conn.CancelRequest(ctx)
+		}
+	}
 }
 
 // HandleUnwatchAfterCancel runs when the call has returned and HandleCancel is done.
-func (c canceller) HandleUnwatchAfterCancel() { _ = c.conn.Conn().SetDeadline(time.Time{}) }
+func (c *canceller) HandleUnwatchAfterCancel() {
+	close(c.over)
+	_ = c.conn.Conn().SetDeadline(time.Time{})
+}
 
 // cancelled marks a connection that was sent a cancel request: a late one could hit
 // whoever uses the connection next.
