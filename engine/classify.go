@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/fsmgen/fsmgen/definitions"
@@ -43,7 +44,7 @@ func (r *Rules) classify(q *request, s *Snapshot) verdict {
 	if t.sources[s.Row.State] {
 		return r.fromSource(q, s)
 	}
-	stale := q.version != 0 && q.version != s.Row.Version
+	stale := q.version >= 0 && q.version != s.Row.Version
 	if t.def.Key.Declared() {
 		if stale {
 			return r.conflict(q, s)
@@ -81,8 +82,11 @@ func entryName(e *Entry) string {
 
 // fromSource answers a miss on a row from which the transition does leave.
 func (r *Rules) fromSource(q *request, s *Snapshot) verdict {
-	if q.version != 0 && q.version != s.Row.Version {
+	if q.version >= 0 && q.version != s.Row.Version {
 		return r.conflict(q, s)
+	}
+	if s.Row.Version == math.MaxInt64 {
+		return r.answer(q, s, nil, "the row is at the last version there is, none follows; UPDATE it by hand to a lower one")
 	}
 	in := r.Input(q.call.Transition, s.Row.Values, q.call.Args, q.call.Now)
 	move, _, err := r.Target(q.call.Transition, s.Row.State, in)
@@ -158,7 +162,7 @@ func (r *Rules) settled(q *request, s *Snapshot) bool {
 	switch {
 	case !s.Found || s.Row.State < 0:
 		return false
-	case q.version == 0: // no target leads back into a source
+	case q.version < 0: // no target leads back into a source
 		return t.sources[s.Row.State]
 	case s.Row.Version == q.version+1:
 		return !t.targets[s.Row.State]

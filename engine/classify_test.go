@@ -31,7 +31,11 @@ func requestFor(t *testing.T, r *Rules, c call) *request {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := &request{call: Call{ID: "o-1", Transition: i, Args: values, Now: noon, Version: c.version}, version: c.version, derived: tr.def.Key.Derived()}
+	version := c.version
+	if version == 0 {
+		version = AnyVersion
+	}
+	q := &request{call: Call{ID: "o-1", Transition: i, Args: values, Now: noon, Version: version}, version: version, derived: tr.def.Key.Derived()}
 	if r.def.Journal.Enabled {
 		q.call.Record = Record{Key: c.key, Attempt: "this call", Fingerprint: tr.fingerprint(values)}
 		switch {

@@ -191,6 +191,9 @@ func (m *Machine) attemptCode(ctx context.Context, q *request, s *Snapshot, even
 	}()
 	m.attach(&call, q, event, queue)
 	change, err := m.table.Apply(ctx, m.tx, &call)
+	if res, seen := m.seen(ctx, q, err); seen {
+		return res, true, nil
+	}
 	if err == nil && change.OK {
 		applied = true
 		res = m.applied(q, change)
@@ -277,7 +280,8 @@ func (m *Machine) finish(ctx context.Context, res Result, queue *afterQueue, own
 	case m.tx != nil:
 		res.after = queue.run
 	default:
-		res.AfterErr = queue.run(context.WithoutCancel(ctx))
+		// Calls of a hook are calls of their own, with queues of their own.
+		res.AfterErr = queue.run(context.WithValue(context.WithoutCancel(ctx), queueKey{}, nil))
 	}
 	return res
 }

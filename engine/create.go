@@ -192,7 +192,7 @@ func (m *Machine) runCreate(ctx context.Context, q *creation) (Result, error) {
 				continue
 			}
 		}
-		s, err := m.table.Inspect(ctx, m.tx, Inquiry{ID: q.ID, Transition: -1, Key: q.Key, Values: q.Values})
+		s, err := m.table.Inspect(ctx, m.tx, Inquiry{ID: q.ID, Transition: -1, Version: AnyVersion, Key: q.Key, Values: q.Values})
 		if err != nil {
 			return Result{}, m.createInspectError(ctx, q, err)
 		}

@@ -59,10 +59,25 @@ func (m *Machine) failed(ctx context.Context, q *request, err error) (done bool,
 	return true, m.callError(nil, q, f.Hint, f)
 }
 
+// seen looks a key up where a constraint of the table refused the write: the second run
+// of a call can meet a constraint that the first one has used up, and is a duplicate all
+// the same.
+func (m *Machine) seen(ctx context.Context, q *request, err error) (Result, bool) {
+	var f *Fault
+	if !errors.As(err, &f) || f.Class != ClassConstraint || q.call.Key == "" || q.call.KeyOwn {
+		return Result{}, false
+	}
+	v, s, err := m.judge(ctx, q)
+	if err != nil || s.ByKey == nil || v.err != nil {
+		return Result{}, false
+	}
+	return m.duplicate(q, v, s), true
+}
+
 // settles reports whether running the call again can tell what happened: the key
 // does, and for a bare machine a named version or a graph without way back.
 func (m *Machine) settles(q *request) bool {
-	return m.rules.def.Journal.Enabled || q.version != 0 || m.rules.transitions[q.call.Transition].rerunnable()
+	return m.rules.def.Journal.Enabled || q.version >= 0 || m.rules.transitions[q.call.Transition].rerunnable()
 }
 
 func (m *Machine) repeat(ctx context.Context, q *request, f *Fault) (bool, error) {

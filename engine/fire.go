@@ -51,7 +51,7 @@ func (m *Machine) observe(ctx context.Context, o Observation) {
 // request is one call with everything classification must know of it.
 type request struct {
 	call    Call
-	version int64 // named by the caller; 0: none
+	version int64 // named by the caller, or AnyVersion
 	derived bool  // the key was built from arguments
 	misses  int   // how often the CAS matched nothing although the call fits
 	tries
@@ -81,7 +81,7 @@ func (m *Machine) prepare(ctx context.Context, transition, id string, values []a
 	if err := t.coerceArgs(values); err != nil {
 		return nil, m.rules.invalid(i, id, err)
 	}
-	q := &request{call: Call{ID: id, Transition: i, Args: values, Now: m.eng.clock()}, derived: t.def.Key.Derived()}
+	q := &request{version: AnyVersion, call: Call{ID: id, Version: AnyVersion, Transition: i, Args: values, Now: m.eng.clock()}, derived: t.def.Key.Derived()}
 	if err := m.settle(q, t, &o, probe); err != nil {
 		return nil, m.rules.invalid(i, id, err)
 	}
@@ -159,6 +159,9 @@ func (m *Machine) run(ctx context.Context, q *request) (Result, error) {
 			return m.applied(q, change), nil
 		}
 		if err != nil {
+			if res, seen := m.seen(ctx, q, err); seen {
+				return res, nil
+			}
 			done, err := m.failed(ctx, q, err)
 			if done {
 				return Result{}, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -34,7 +35,7 @@ func (m *Machine) In(tx Tx) *Machine {
 
 // checkTx refuses what cannot hold a transaction open.
 func checkTx(tx Tx) error {
-	if tx == nil {
+	if v := reflect.ValueOf(tx); tx == nil || (v.Kind() == reflect.Pointer && v.IsNil()) {
 		return errors.New("In(nil): give the open transaction")
 	}
 	if _, pool := tx.(interface{ SetMaxOpenConns(int) }); pool {
@@ -157,7 +158,7 @@ func (r *Rules) canJudge(t int, id, state string, version int64, fields, args []
 	if err := r.transitions[t].coerceArgs(args); err != nil {
 		return r.invalid(t, id, err)
 	}
-	q := &request{call: Call{ID: id, Transition: t, Args: args, Now: wallClock().UTC().Truncate(time.Microsecond)}}
+	q := &request{version: AnyVersion, call: Call{ID: id, Version: AnyVersion, Transition: t, Args: args, Now: wallClock().UTC().Truncate(time.Microsecond)}}
 	v := r.classify(q, &Snapshot{Found: true, Row: RowState{ID: id, State: s, Raw: state, Version: version, Values: fields}})
 	if v.err != nil {
 		return v.err

@@ -87,11 +87,15 @@ func (f *Fault) Error() string { return f.Err.Error() }
 // Unwrap returns the driver's error.
 func (f *Fault) Unwrap() error { return f.Err }
 
+// AnyVersion is the version of a call that names none. Rows made elsewhere may stand at
+// version 0.
+const AnyVersion = -1
+
 // Call is one transition, checked and ready to be sent.
 type Call struct {
 	ID         string
 	Transition int   // index into the definition's transitions
-	Version    int64 // the CAS applies to this version only; 0: to any
+	Version    int64 // the CAS applies to this version only; AnyVersion: to any
 	Args       []any // canonical values in the order of the transition's args
 	Now        time.Time
 	Record
@@ -135,7 +139,7 @@ type Inquiry struct {
 	ID         string
 	Transition int    // -1 for creation
 	Key        string // "" where the call has none that could be seen before
-	Version    int64  // the version the caller named; 0: none
+	Version    int64  // the version the caller named, or AnyVersion
 	// Values are those of a creation, for declared unique keys.
 	Values []any
 }

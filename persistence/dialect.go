@@ -78,6 +78,9 @@ type Features struct {
 	// CancelEndsWait: a cancelled context ends a commit's wait for its standby, and
 	// the server then reports success.
 	CancelEndsWait bool
+	// SilentLoss: an error can end the transaction on the server, and statements after it
+	// commit by themselves: COMMIT says nothing of it.
+	SilentLoss bool
 	// StaleSnapshots: a plain read inside a caller's transaction can be older than
 	// the row, and no error tells (MySQL at REPEATABLE READ).
 	StaleSnapshots bool

@@ -166,21 +166,8 @@ func (t *table) scanInspected(rows *sql.Rows, s *engine.Snapshot, found foundEnt
 // inspectLocked locks the row first, so that the answer still holds when the
 // caller commits, and then reads the journal.
 func (t *table) inspectLocked(ctx context.Context, tx engine.Tx, v *values) (s engine.Snapshot, err error) {
-	var seen engine.RowState
-	hadRow := false
-	if t.f.StaleSnapshots {
-		if seen, hadRow, err = t.readRow(ctx, tx, &t.read, v); err != nil {
-			return s, err
-		}
-	}
-	if s.Row, s.Found, err = t.readRow(ctx, tx, &t.readLocked, v); err != nil {
+	if s.Row, s.Found, err = t.lockFresh(ctx, tx, v, false); err != nil {
 		return s, err
-	}
-	if t.f.StaleSnapshots && (hadRow != s.Found || seen.Version != s.Row.Version) {
-		return s, &engine.Fault{
-			Class: engine.ClassRetryable, Hint: "your snapshot is older than the row",
-			Err: fmt.Errorf("the transaction's snapshot shows version %d, the row is at version %d", seen.Version, s.Row.Version),
-		}
 	}
 	if !t.def.Journal.Enabled {
 		return s, nil
@@ -200,6 +187,40 @@ func (t *table) inspectLocked(ctx context.Context, tx engine.Tx, v *values) (s e
 	})
 	found.fill(&s)
 	return s, err
+}
+
+// lockFresh locks the row and holds its version against the one that the caller's
+// snapshot shows: where they differ, nothing else that is read in the transaction can be
+// trusted. present locks only what the snapshot shows, since a locking read of a row that
+// is absent would lock the gap.
+func (t *table) lockFresh(ctx context.Context, tx engine.Tx, v *values, present bool) (row engine.RowState, found bool, err error) {
+	var seen engine.RowState
+	hadRow := false
+	if t.f.StaleSnapshots {
+		if seen, hadRow, err = t.readRow(ctx, tx, &t.read, v); err != nil || (present && !hadRow) {
+			return row, false, err
+		}
+	}
+	if row, found, err = t.readRow(ctx, tx, &t.readLocked, v); err != nil {
+		return row, false, err
+	}
+	if t.f.StaleSnapshots && (hadRow != found || seen.Version != row.Version) {
+		return row, found, &engine.Fault{
+			Class: engine.ClassRetryable, Hint: "your snapshot is older than the row",
+			Err: fmt.Errorf("the transaction's snapshot shows version %d, the row is at version %d", seen.Version, row.Version),
+		}
+	}
+	return row, found, nil
+}
+
+// fresh refuses a call in a caller's transaction whose snapshot is older than the row,
+// before it writes: its own write would hide that from everything after it.
+func (t *table) fresh(ctx context.Context, tx engine.Tx, id string) error {
+	if !t.f.StaleSnapshots {
+		return nil
+	}
+	_, _, err := t.lockFresh(ctx, tx, t.values(id), true)
+	return err
 }
 
 // foundEntries are the entries of an inspection by kind.

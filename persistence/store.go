@@ -136,6 +136,8 @@ func (s *Store) Transact(ctx context.Context, fn func(ctx context.Context, tx en
 	if err != nil {
 		return err
 	}
+	guard := s.guard(ctx, conn, tx)
+	defer guard.lift()
 	done := false
 	defer func() { // also when fn panics
 		if !done {
@@ -147,6 +149,9 @@ func (s *Store) Transact(ctx context.Context, fn func(ctx context.Context, tx en
 	}
 	if err := ctx.Err(); err != nil { // past the deadline nothing may be committed
 		return &engine.Fault{Class: engine.ClassRetryable, Err: err, Hint: "the context ended before the commit"}
+	}
+	if err := guard.alive(); err != nil {
+		return err
 	}
 	done = true
 	if err := tx.Commit(); err != nil {

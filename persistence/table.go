@@ -65,7 +65,7 @@ func (t *table) apply(ctx context.Context, tx engine.Tx, call *engine.Call) (eng
 	p := t.planOf(call.Transition)
 	a := application{
 		t: t, p: p, v: t.callValues(call), inTx: tx != nil, waits: ctx.Done() == nil, keyed: call.Key != "" && !call.KeyOwn,
-		plain: !t.def.Journal.Enabled && (call.Version != 0 || t.tellsVersion()) && p.single >= 0 && p.whole.target >= 0 && !p.whole.readsRow,
+		plain: !t.def.Journal.Enabled && (call.Version >= 0 || t.tellsVersion()) && p.single >= 0 && p.whole.target >= 0 && !p.whole.readsRow,
 	}
 	a.compound = t.compound(tx, call, p, a.plain)
 	err := a.run(ctx, tx)
@@ -113,10 +113,11 @@ func (t *table) tellsVersion() bool {
 
 // unit is what is atomic of one call.
 type unit struct {
-	id     string
-	plain  bool // a single statement, which needs no transaction
-	keyed  bool // somebody else may hold its key
-	effect func(context.Context, engine.Tx) error
+	id      string
+	plain   bool // a single statement, which needs no transaction
+	keyed   bool // somebody else may hold its key
+	creates bool
+	effect  func(context.Context, engine.Tx) error
 }
 
 // unit runs fn as one atomic unit: inside the caller's transaction, through the
@@ -128,6 +129,12 @@ func (t *table) unit(ctx context.Context, tx engine.Tx, u unit, fn func(Execer) 
 	case tx != nil && t.f.OneStatement:
 		err = t.inCallers(ctx, t.within(ctx, tx, effect != nil, effect, fn))
 	case tx != nil:
+		if !u.creates {
+			err = t.fresh(ctx, tx, u.id)
+		}
+		if err != nil {
+			break
+		}
 		err = t.within(ctx, tx, u.keyed || effect != nil, effect, fn)
 	case t.s.runner != nil && effect == nil:
 		err = t.s.runner.Unit(ctx, Unit{Table: t.def.Table.Name, ID: u.id, Plain: u.plain}, fn)
@@ -194,7 +201,7 @@ func (t *table) step(x Execer, p *plan, v *values) (engine.Change, error) {
 		if err != nil {
 			return engine.Change{}, err
 		}
-		if !found || state < 0 || !p.sources[state] || (named != 0 && named != version) {
+		if !found || state < 0 || !p.sources[state] || (named >= 0 && named != version) {
 			return engine.Change{}, errMiss
 		}
 		from, named = state, version
@@ -207,7 +214,7 @@ func (t *table) step(x Execer, p *plan, v *values) (engine.Change, error) {
 		}
 	}
 	st := &u.any
-	if named != 0 {
+	if named >= 0 {
 		st, v.edge.version = &u.named, named+1
 	}
 	affected, lastID, err := x.Exec(st.text, st.args(v))
@@ -218,7 +225,7 @@ func (t *table) step(x Execer, p *plan, v *values) (engine.Change, error) {
 		return engine.Change{}, errMiss
 	}
 	v.edge.from, v.edge.to = from, u.target
-	if err := t.learn(x, v, named == 0, lastID); err != nil {
+	if err := t.learn(x, v, named < 0, lastID); err != nil {
 		return engine.Change{}, err
 	}
 	if t.def.Journal.Enabled {
@@ -241,7 +248,7 @@ func (t *table) lockRow(x Execer, v *values, state int, version int64) (int64, [
 	if err != nil {
 		return 0, nil, err
 	}
-	if !found || row.State != state || (version != 0 && version != row.Version) {
+	if !found || row.State != state || (version >= 0 && version != row.Version) {
 		return 0, nil, errMiss
 	}
 	return row.Version, row.Values, nil
@@ -250,7 +257,7 @@ func (t *table) lockRow(x Execer, v *values, state int, version int64) (int64, [
 // mustRead reports whether the row is read before the CAS. The CAS pins what was
 // read, so a row that changed in between is a miss.
 func (t *table) mustRead(p *plan, named int64) bool {
-	return p.single < 0 || (t.f.ReadFirst && named == 0)
+	return p.single < 0 || (t.f.ReadFirst && named < 0)
 }
 
 func (t *table) readState(x Execer, v *values) (state int, version int64, found bool, err error) {
@@ -284,7 +291,7 @@ func (t *table) Create(ctx context.Context, tx engine.Tx, c *engine.Creation) (e
 	v := t.values(c.ID)
 	v.create = c
 	var change engine.Change
-	err := t.unit(ctx, tx, unit{id: c.ID, keyed: true}, func(x Execer) error {
+	err := t.unit(ctx, tx, unit{id: c.ID, keyed: true, creates: true}, func(x Execer) error {
 		var err error
 		if t.f.OneStatement {
 			change, err = t.createOne(x, v)

@@ -75,6 +75,9 @@ func (t *table) casStatement(def *definitions.Transition, u *update, named bool)
 		next = "CAST(LAST_INSERT_ID(" + next + ") AS SIGNED)" // the function itself is unsigned
 	}
 	conditions := []string{c.idEqual(), t.anyOf(u.states, c.param)}
+	if t.f.ReadFirst { // SQLite would go on with a float; the others refuse it
+		conditions = append(conditions, version+" < 9223372036854775807")
+	}
 	if named {
 		conditions = append(conditions, version+" = "+c.param(func(v *values) any { return v.edge.version - 1 }))
 	}

@@ -55,7 +55,7 @@ func statusList(text, column string) (string, bool) {
 
 // plainValue is a value that every database writes in one way. How the others come back
 // out of a constraint is the database's own affair, so they are not looked for.
-var plainValue = regexp.MustCompile(`^[A-Za-z0-9_ -]+$`) //nolint:gochecknoglobals // compiled once
+var plainValue = regexp.MustCompile(`^[A-Za-z0-9_ -]+$`)
 
 // lacking lists the states whose values are not in the list.
 func (s *Store) lacking(def *definitions.Machine, list string) []string {

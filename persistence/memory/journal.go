@@ -142,7 +142,7 @@ func (t *table) history(s *engine.Snapshot, l *layer, q engine.Inquiry) {
 		if e.Transition == def.Name {
 			s.Own, s.Undone = ownEntry(e), false
 		}
-		if q.Version != 0 && e.Version == q.Version+1 {
+		if q.Version >= 0 && e.Version == q.Version+1 {
 			s.Next = ownEntry(e)
 		}
 	}

@@ -20,7 +20,7 @@ func (dialect) Name() string { return "mysql" }
 func (d dialect) Features() persistence.Features {
 	return persistence.Features{
 		LockRead: " FOR UPDATE", ShareRead: " LOCK IN SHARE MODE", VersionByInsertID: true,
-		StaleSnapshots: true, SlimUnions: true, SetInOrder: true, Compound: d.compound(),
+		StaleSnapshots: true, SilentLoss: true, SlimUnions: true, SetInOrder: true, Compound: d.compound(),
 	}
 }
 

@@ -29,11 +29,12 @@ func (c *canceller) HandleCancel(ended context.Context) {
 	_ = c.conn.Conn().SetDeadline(deadline) // where this fails the connection is gone already
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ended), deadline)
 	c.conn.CustomData()[cancelled] = true
-	c.over = make(chan struct{})
+	over := make(chan struct{})
+	c.over = over
 	_ = c.conn.CancelRequest(ctx) // where this fails the deadline ends the call
 	go func() {
 		defer cancel()
-		c.insist(ctx, c.over)
+		c.insist(ctx, over)
 	}()
 }
 

@@ -214,6 +214,7 @@ func proven(ctx context.Context) error {
 
 // query runs one statement by itself.
 func query(ctx context.Context, conn *sql.Conn, j job) error {
+	*j.found = false // it may have been found in a round of a batch that was undone
 	err := conn.QueryRowContext(ctx, j.text, j.args...).Scan(j.dest...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil

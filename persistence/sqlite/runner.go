@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/mattn/go-sqlite3"
 
 	"github.com/fsmgen/fsmgen/engine"
 	"github.com/fsmgen/fsmgen/persistence"
@@ -162,18 +163,26 @@ func (r *runner) together(s *session, batch []*member) {
 	switch {
 	case lost:
 		r.redo(s, batch, err)
+	case deferred(err): // a constraint that is checked at COMMIT does not say whose it is
+		r.redo(s, batch, nil)
 	case err != nil: // COMMIT failed: nothing of the batch was applied
 		answerAll(batch, err)
 	}
 }
 
-// redo runs each unit but the culprit alone, after a transaction was lost.
+// redo runs each unit but the culprit, if it is known, alone: the transaction was lost.
 func (r *runner) redo(s *session, batch []*member, culprit error) {
 	for _, m := range batch {
-		if m != nil && !(m.Err != nil && errors.Is(m.Err, culprit)) {
+		if m != nil && (culprit == nil || m.Err == nil || !errors.Is(m.Err, culprit)) {
 			m.Err = r.alone(context.WithoutCancel(m.Ctx), s, m.Job)
 		}
 	}
+}
+
+// deferred reports whether COMMIT met a constraint.
+func deferred(err error) bool {
+	var e sqlite3.Error
+	return errors.As(err, &e) && e.Code == sqlite3.ErrConstraint
 }
 
 // beginFor begins the batch's transaction. While another process holds the lock,
