@@ -123,7 +123,7 @@ func TestFaultsAreFound(t *testing.T) {
 		"none": {"", mutant{}},
 		"the version is not looked at": {"stale version", mutant{apply: func(t engine.Table, ctx context.Context, tx engine.Tx, c *engine.Call) (engine.Change, error) {
 			any := *c
-			any.Version = 0
+			any.Version = engine.AnyVersion
 			return t.Apply(ctx, tx, &any)
 		}}},
 		"another target is reported": {"matrix, paths, twice, at once, stale version, after a rollback, lost acknowledgement", mutant{apply: func(t engine.Table, ctx context.Context, tx engine.Tx, c *engine.Call) (engine.Change, error) {
@@ -134,7 +134,7 @@ func TestFaultsAreFound(t *testing.T) {
 		"keys are not seen": {"twice, at once, lost acknowledgement", mutant{inspect: func(s *engine.Snapshot) { s.ByKey = nil }}},
 		"transactions are left": {"after a rollback", mutant{apply: func(t engine.Table, ctx context.Context, tx engine.Tx, c *engine.Call) (engine.Change, error) {
 			if tx != nil {
-				return engine.Change{OK: true, From: 0, To: 1, Version: c.Version + 2}, nil
+				return engine.Change{OK: true, From: 0, To: 1, Version: max(c.Version, 0) + 2}, nil
 			}
 			return t.Apply(ctx, tx, c)
 		}}},
