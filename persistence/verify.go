@@ -113,5 +113,5 @@ func (s *Store) verifyJournal(ctx context.Context, table string) error {
 			return fmt.Errorf("journal table %s has no column %s: call store.Migrate, or run\n%s", table, name, strings.Join(s.d.JournalDDL(table), ";\n"))
 		}
 	}
-	return nil
+	return s.verifyKeys(ctx, table)
 }

@@ -26,3 +26,26 @@ func TestTableOlderThanTheDefinition(t *testing.T) {
 		})
 	}
 }
+
+// TestJournalWithoutItsIndexes: without them a request could be applied twice, so New
+// refuses.
+func TestJournalWithoutItsIndexes(t *testing.T) {
+	def := parse(t, "machine: m\ntable: {name: evolving}\ninitial: a\nstates: {a: , b: {final: true}}\ntransitions: {go: {from: a, to: b}}\n")
+	for _, k := range databases() {
+		for _, index := range []string{"key", "version"} {
+			t.Run(k.name+" "+index, func(t *testing.T) {
+				t.Parallel()
+				s := bind(t, k.name, k.open(t), def)
+				drop := "DROP INDEX fsm_journal_" + index
+				if k.name == "mariadb" {
+					drop = "DROP INDEX fsmgen_" + index + " ON fsm_journal"
+				}
+				_, err := s.db.ExecContext(t.Context(), drop)
+				check(t, err)
+				if _, err := s.eng.Machine(t.Context(), def); err == nil || !strings.Contains(err.Error(), "(machine, entity_id, "+index+")") {
+					t.Errorf("got %v", err)
+				}
+			})
+		}
+	}
+}
