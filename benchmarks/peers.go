@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/looplab/fsm"
@@ -136,6 +137,10 @@ func gormWork(ctx context.Context, db *database, table string, n int, journal bo
 		all[i] = lampRow{ID: r.id, Status: "dark"}
 		all[i].Version.Int64, all[i].Version.Valid = 1, true
 	}
+	log := insert
+	if db.name == "postgres" { // gorm numbers the placeholders itself
+		log = strings.ReplaceAll(log, "`", `"`)
+	}
 	return work{floor: floorUpdate, do: func(ctx context.Context, i, _ int) error {
 		r := &all[i]
 		event, from, to := (&row{lit: r.Status == "lit"}).edge()
@@ -152,7 +157,7 @@ func gormWork(ctx context.Context, db *database, table string, n int, journal bo
 			err = move(g.WithContext(ctx))
 		} else {
 			err = g.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
-				return errors.Join(move(tx), tx.Exec(insert, table, r.ID, was+1, event, from, to, newKey(), db.now()).Error)
+				return errors.Join(move(tx), tx.Exec(log, table, r.ID, was+1, event, from, to, newKey(), db.now()).Error)
 			})
 		}
 		r.Status, r.Version.Int64 = to, was+1
