@@ -154,9 +154,10 @@ func (t *table) stepCompound(x Execer, p *plan, v *values, wait bool) (engine.Ch
 }
 
 // compound reports whether the compound is the way to run a call: it must be the
-// whole unit, more than one statement, and one CAS for all sources.
+// whole unit, more than one statement, and one CAS for all sources. Its variables would
+// hide columns of their names.
 func (t *table) compound(tx engine.Tx, call *engine.Call, p *plan, plain bool) bool {
-	return t.f.Compound && tx == nil && call.Effect == nil && !plain && p.whole != nil && !p.whole.readsRow
+	return t.f.Compound && !t.likeVariables && tx == nil && call.Effect == nil && !plain && p.whole != nil && !p.whole.readsRow
 }
 
 // held reports whether a unit that was not to wait found its row held by somebody else.

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -94,6 +96,9 @@ func (s *Store) Bind(ctx context.Context, rules *engine.Rules) (engine.Table, er
 		plans: make([]atomic.Pointer[plan], len(def.Transitions)), ones: make([]oneShapes, len(def.Transitions)), compounds: make([]compoundShapes, len(def.Transitions)),
 	}
 	t.judgeable = t.exact()
+	t.likeVariables = slices.ContainsFunc(columns, func(c Column) bool {
+		return slices.Contains([]string{varVersion, varFrom, varTo}, strings.ToLower(c.Name))
+	})
 	t.fields = t.fieldColumns(columns[len(columns)-len(def.Fields):])
 	t.read, t.readLocked, t.state = t.readText(false), t.readText(true), t.stateText()
 	t.exists, t.insert, t.takeLock = t.existsText(), t.insertText(), t.takeLockText()

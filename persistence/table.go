@@ -18,6 +18,8 @@ type table struct {
 	rules *engine.Rules
 	def   *definitions.Machine
 	plans []atomic.Pointer[plan]
+	// likeVariables: a column is called like a variable of a compound.
+	likeVariables bool
 	// judgeable: its calls may be decided in Go, see judge.
 	judgeable bool
 	// fields say where the fields stand, with the widths the database gives them.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -37,10 +38,12 @@ are printed and do not change the exit code. FILE may be "-" for standard input.
 
 func check(cmd *cobra.Command, format string, paths []string) error {
 	var all definitions.Problems
+	var failed error // of files that could not be read: what the others have is told all the same
 	for _, path := range paths {
 		m, problems, err := load(cmd, path)
 		if err != nil {
-			return err
+			failed = errors.Join(failed, err)
+			continue
 		}
 		all = append(all, problems...)
 		if m == nil {
@@ -50,7 +53,11 @@ func check(cmd *cobra.Command, format string, paths []string) error {
 		found, _ := asFindings(path, codegen.Check(m))
 		all = append(all, found...)
 	}
-	return finishAs(cmd, format, all)
+	found := finishAs(cmd, format, all)
+	if failed != nil {
+		return failed
+	}
+	return found
 }
 
 // oneOf refuses a flag's value that is not among the legal ones.

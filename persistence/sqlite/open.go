@@ -106,7 +106,46 @@ func New(db *sqlx.DB, opts ...Option) (*persistence.Store, error) {
 	if db == nil {
 		return nil, errors.New("sqlite: New(nil): give an open pool")
 	}
+	if err := oneDatabase(db, o.wait); err != nil {
+		return nil, err
+	}
 	return persistence.New(persistence.Config{DB: db, Dialect: dialect{}, Runner: newRunner(db, o), Wait: o.wait}), nil
+}
+
+// oneDatabase refuses a pool over ":memory:", each of whose connections would be an empty
+// database of its own. One connection is fine, and so is cache=shared.
+func oneDatabase(db *sqlx.DB, wait time.Duration) error {
+	if db.Stats().MaxOpenConnections == 1 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), wait) //nolint:forbidigo // New takes no context
+	defer cancel()
+	first, err := db.Connx(ctx)
+	if err != nil {
+		return fmt.Errorf("sqlite: New: %w", explain(err))
+	}
+	defer first.Close() //nolint:errcheck // gives the connection back
+	var file string
+	if err := first.GetContext(ctx, &file, "SELECT file FROM pragma_database_list WHERE name = 'main'"); err != nil || file != "" {
+		return nil // a database in a file; whatever is wrong with it is told at its first use
+	}
+	second, err := db.Connx(ctx)
+	if err != nil {
+		return fmt.Errorf("sqlite: New: %w", explain(err))
+	}
+	defer second.Close() //nolint:errcheck // as above
+	if _, err := first.ExecContext(ctx, "CREATE TABLE fsmgen_probe (n)"); err != nil {
+		return fmt.Errorf("sqlite: New: %w", explain(err))
+	}
+	var n int
+	seen := second.GetContext(ctx, &n, "SELECT count(*) FROM fsmgen_probe")
+	if _, err := first.ExecContext(ctx, "DROP TABLE fsmgen_probe"); err != nil {
+		return fmt.Errorf("sqlite: New: %w", explain(err))
+	}
+	if seen != nil {
+		return errors.New("sqlite: New: every connection to \":memory:\" is a database of its own: call db.SetMaxOpenConns(1), or use sqlite.Open(ctx, \":memory:\")")
+	}
+	return nil
 }
 
 // dsn names the file at path for the driver.
