@@ -56,12 +56,16 @@ func (g *guard) alive() error {
 	}
 }
 
-// lift gives the connection back as it was, or not at all.
+// lift gives the connection back as it was, or not at all. What is still open is rolled
+// back first: to turn autocommit on would commit it.
 func (g *guard) lift() {
 	if g == nil {
 		return
 	}
-	if _, err := g.conn.ExecContext(g.ctx, "SET autocommit = 1"); err != nil {
-		_ = g.conn.Raw(func(any) error { return driver.ErrBadConn })
+	for _, text := range []string{"ROLLBACK", "SET autocommit = 1"} {
+		if _, err := g.conn.ExecContext(g.ctx, text); err != nil {
+			_ = g.conn.Raw(func(any) error { return driver.ErrBadConn })
+			return
+		}
 	}
 }

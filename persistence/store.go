@@ -214,9 +214,13 @@ func (s *Store) detached(ctx context.Context) context.Context {
 // not applied.
 func (s *Store) begin(ctx context.Context, conn *sqlx.Conn) (*sqlx.Tx, error) {
 	var tx *sqlx.Tx
+	life := s.detached(ctx)
+	if s.d.Features().SilentLoss { // nobody but us ends it: see guard
+		life = context.WithoutCancel(ctx)
+	}
 	err := Patiently(ctx, s.wait, func(err error) bool { return s.d.Classify(err, DefaultJournal) == engine.ClassRetryable }, func() error {
 		var err error
-		tx, err = conn.BeginTxx(s.detached(ctx), &sql.TxOptions{Isolation: s.d.Isolation()})
+		tx, err = conn.BeginTxx(life, &sql.TxOptions{Isolation: s.d.Isolation()})
 		return err
 	})
 	if err != nil {
