@@ -9,10 +9,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +30,7 @@ type settings struct {
 	only    string
 	out     string
 	plot    string
+	profile string
 }
 
 func main() {
@@ -41,6 +44,7 @@ func main() {
 	flag.StringVar(&s.only, "only", "", "only variants whose name contains this (the floors always run)")
 	flag.StringVar(&s.out, "out", "", "append the table to this file")
 	flag.StringVar(&s.plot, "plot", "", "write the plot to this SVG file")
+	flag.StringVar(&s.profile, "cpuprofile", "", "write a CPU profile of the measuring to this file")
 	flag.Parse()
 	for _, text := range strings.Split(*callers, ",") {
 		n, err := strconv.Atoi(text)
@@ -72,8 +76,12 @@ func run(ctx context.Context, s settings) (err error) {
 	if err != nil {
 		return err
 	}
-	table, err := measure(ctx, works, s)
+	stop, err := profile(s.profile)
 	if err != nil {
+		return err
+	}
+	table, err := measure(ctx, works, s)
+	if err := errors.Join(err, stop()); err != nil {
 		return err
 	}
 	text := table.markdown(db.name)
@@ -87,6 +95,24 @@ func run(ctx context.Context, s settings) (err error) {
 		return os.WriteFile(s.plot, []byte(table.svg(db.name)), 0o644)
 	}
 	return nil
+}
+
+// profile begins a CPU profile, unless path is empty, and returns what ends it.
+func profile(path string) (stop func() error, err error) {
+	if path == "" {
+		return func() error { return nil }, nil
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return f.Close()
+	}, nil
 }
 
 func appendTo(path, text string) error {

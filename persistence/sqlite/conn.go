@@ -22,6 +22,12 @@ func (c connector) Connect(context.Context) (driver.Conn, error) {
 	if !ok {
 		return nil, errors.Join(fmt.Errorf("sqlite: the driver's connection is a %T", dc), dc.Close())
 	}
+	// What a savepoint may have to take back is kept in a buffer of 64 KiB that could go
+	// to a file, made anew for each; in memory it is as large as it needs to be. That
+	// saves a tenth or more of a journaled call in a batch.
+	if _, err := sc.Exec("PRAGMA temp_store = MEMORY", nil); err != nil {
+		return nil, errors.Join(err, sc.Close())
+	}
 	return &conn{SQLiteConn: sc, session: &session{prepare: sc.Prepare, autoCommit: sc.AutoCommit, keep: true, stmts: map[string]stmt{}}}, nil
 }
 
