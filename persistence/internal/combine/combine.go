@@ -93,6 +93,7 @@ type Combiner[J any] struct {
 
 	mu    sync.Mutex
 	busy  bool
+	lone  *lone // the call that runs alone, where others shall not wait for it for long
 	queue []*Member[J]
 	spare []*Member[J] // the list of a batch that was answered
 	pool  sync.Pool
@@ -132,6 +133,7 @@ func (c *Combiner[J]) Do(ctx context.Context, job J) (left bool, err error) {
 		return false, c.release(m)
 	}
 	c.queue = append(c.queue, m)
+	c.noticed()
 	c.mu.Unlock()
 	m.timer.Reset(c.wait)
 	defer m.timer.Stop()
@@ -174,58 +176,96 @@ func (c *Combiner[J]) answerAll(batch []*Member[J]) {
 // lead runs the batch of a caller who found nobody at work.
 func (c *Combiner[J]) lead(m *Member[J]) {
 	var batch []*Member[J]
-	next := c.next
+	charge := true
 	if session, err := c.work.Open(m.Ctx); err != nil {
 		m.Err = err
 	} else {
 		batch = c.take(m)
-		if c.patience > 0 && len(batch) == 1 {
-			once := sync.OnceFunc(c.next)
-			timer := time.AfterFunc(c.patience, once)
-			defer timer.Stop()
-			next = once
-		}
-		session.Run(batch)
-		session.Close()
+		charge = c.run(session, batch)
 	}
-	next() // before the others are answered, so that nothing waits for them
+	if charge { // before the others are answered, so that nothing waits for them
+		c.mu.Lock()
+		c.next()
+		c.mu.Unlock()
+	}
 	c.answerAll(batch)
 	if m.apart != nil {
 		m.Err = m.apart(m)
 	}
 }
 
-// next hands the work on to those who queued up meanwhile, or ends it.
-func (c *Combiner[J]) next() {
+// lone is a call that runs alone. Whoever queues up behind it starts the timer.
+type lone struct{ timer *time.Timer }
+
+// run executes a batch, and reports whether whoever called it still has the charge of
+// the queue: a lone call that took too long has lost it.
+func (c *Combiner[J]) run(session Session[J], batch []*Member[J]) (charge bool) {
+	defer session.Close()
+	if c.patience == 0 || len(batch) != 1 {
+		session.Run(batch)
+		return true
+	}
+	l := &lone{}
 	c.mu.Lock()
-	more := len(c.queue) > 0
-	c.busy = more
+	c.lone = l
+	c.noticed()
 	c.mu.Unlock()
-	if more {
+	session.Run(batch)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if charge = c.lone == l; charge {
+		c.lone = nil
+	}
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	return charge
+}
+
+// noticed starts the time that those who queue up have patience for. c.mu is held.
+func (c *Combiner[J]) noticed() {
+	l := c.lone
+	if l == nil || l.timer != nil || len(c.queue) == 0 {
+		return
+	}
+	l.timer = time.AfterFunc(c.patience, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.lone == l {
+			c.lone = nil
+			c.next()
+		}
+	})
+}
+
+// next hands the work on to those who queued up meanwhile, or ends it. c.mu is held.
+func (c *Combiner[J]) next() {
+	c.busy = len(c.queue) > 0
+	if c.busy {
 		go c.drain()
 	}
 }
 
-// drain works off the queue until it is empty.
+// drain works off the queue until it is empty, or until a lone call takes too long.
 func (c *Combiner[J]) drain() {
-	for {
-		if !c.waiting() {
-			return
-		}
+	for c.waiting() {
 		session, err := c.work.Open(context.Background()) //nolint:forbidigo // no member's context may end the others' batch
 		batch := c.take(nil)
-		if err == nil {
-			if len(batch) > 0 {
-				session.Run(batch)
-			}
-			session.Close()
-		}
-		for _, m := range batch {
-			if err != nil {
+		charge := true
+		switch {
+		case err != nil:
+			for _, m := range batch {
 				m.Err = err
 			}
+		case len(batch) == 0: // they have left
+			session.Close()
+		default:
+			charge = c.run(session, batch)
 		}
 		c.answerAll(batch)
+		if !charge {
+			return
+		}
 	}
 }
 

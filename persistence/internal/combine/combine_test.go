@@ -141,6 +141,36 @@ func TestLoneCallThatIsHeldUpHoldsUpNobody(t *testing.T) {
 	<-held
 }
 
+// The same for one that was queued itself, and so runs alone in nobody's goroutine.
+func TestQueuedCallThatIsHeldUpHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	w := &works{}
+	c := combine.New(w, 8, time.Minute, 5*time.Millisecond)
+	first, second := make(chan struct{}), make(chan struct{})
+	var held sync.WaitGroup
+	held.Go(func() { _, _ = c.Do(context.Background(), job{block: first}) })
+	for w.running.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	held.Go(func() { _, _ = c.Do(context.Background(), job{block: second}) })
+	for w.running.Load() < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	for range 3 {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		if left, err := c.Do(ctx, job{}); err != nil || left {
+			t.Errorf("got %v, left %v", err, left)
+		}
+		cancel()
+	}
+	close(first)
+	close(second)
+	held.Wait()
+	if left, err := c.Do(t.Context(), job{}); err != nil || left {
+		t.Errorf("afterwards: %v, %v", err, left)
+	}
+}
+
 func TestErrorOfOpenIsAnswered(t *testing.T) {
 	t.Parallel()
 	want := errors.New("no connection")
