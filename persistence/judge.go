@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"math/rand/v2"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,6 +25,7 @@ type judge struct {
 	combiner *combine.Combiner[*judged]
 	active   atomic.Int32 // calls on their way
 	last     atomic.Int32 // how many members the last batch had
+	waiting  sync.Map     // by heldRow: a call waits for it in the database
 }
 
 // judged is one call in a batch.
@@ -35,6 +38,8 @@ type judged struct {
 
 	miss   bool
 	values []any // of the row after the call
+
+	held time.Time // when its row was first found locked by somebody else
 }
 
 type judgedMember = combine.Member[*judged]
@@ -62,14 +67,65 @@ func (j *judge) apply(ctx context.Context, job *judged) (engine.Change, error) {
 	if j.active.Add(1) < worthwhile && j.last.Load() < worthwhile {
 		return job.alone(ctx)
 	}
+	for {
+		err := j.queue(ctx, job)
+		if !errors.Is(err, errHeld) {
+			return job.change, err
+		}
+		if done, change, err := j.heldBy(ctx, job); done {
+			return change, err
+		}
+	}
+}
+
+// errHeld is the answer of a batch for a row that somebody else has locked.
+var errHeld = errors.New("another transaction holds the row")
+
+// heldBy waits before a call looks again at a row that was locked. That is often locked
+// by a call of our own that runs alone, and soon free: were all to run alone now, they
+// would fight for the row and the next batch would find it locked again. So of those who
+// have waited for long one at a time runs alone and waits for the row in the database.
+func (j *judge) heldBy(ctx context.Context, job *judged) (done bool, _ engine.Change, err error) {
+	if job.held.IsZero() {
+		job.held = time.Now()
+	}
+	waited := time.Since(job.held)
+	if waited > judgePatience {
+		row := heldRow{job.t, job.v.call.ID}
+		if _, taken := j.waiting.LoadOrStore(row, true); !taken {
+			defer j.waiting.Delete(row)
+			change, err := job.alone(ctx)
+			return true, change, err
+		}
+	}
+	if waited > j.s.wait {
+		return true, engine.Change{}, RowHeld(errHeld)
+	}
+	pause := min(max(waited/4, time.Millisecond), judgePatience)
+	select {
+	case <-ctx.Done():
+		return true, engine.Change{}, unsent(ctx)
+	case <-time.After(pause/2 + rand.N(pause)): //nolint:gosec // jitter needs no secrecy
+	}
+	return false, engine.Change{}, nil
+}
+
+// heldRow is a row for which a call waits in the database.
+type heldRow struct {
+	t  *table
+	id string
+}
+
+// queue runs a call in a batch.
+func (j *judge) queue(ctx context.Context, job *judged) error {
 	left, err := j.combiner.Do(ctx, job)
 	switch {
 	case left && ctx.Err() == nil:
-		return engine.Change{}, Waited(err)
+		return Waited(err)
 	case left:
-		return engine.Change{}, unsent(ctx)
+		return unsent(ctx)
 	}
-	return job.change, err
+	return err
 }
 
 // Open takes no connection yet: a call that runs by itself takes its own.
@@ -81,12 +137,12 @@ func (j *judge) Close() {}
 // Run executes a batch.
 func (j *judge) Run(batch []*judgedMember) {
 	j.last.Store(int32(len(batch))) //nolint:gosec // at most judgeLimit
-	if len(batch) == 1 {
+	if len(batch) == 1 && singly(batch, []int{0}) {
 		batch[0].Err = runAlone(batch[0])
 		return
 	}
 	for _, group := range byTable(batch) {
-		if len(group) == 1 || (len(group) < worthwhile && !batch[group[0]].Job.t.def.Journal.Enabled) {
+		if singly(batch, group) {
 			j.apart(batch, group)
 			continue
 		}
@@ -94,6 +150,15 @@ func (j *judge) Run(batch []*judgedMember) {
 			j.failed(batch, group, err)
 		}
 	}
+}
+
+// singly reports whether calls of one table are better run each by itself: where they
+// are few, and none of them has found its row locked, for which it would wait there.
+func singly(batch []*judgedMember, group []int) bool {
+	if slices.ContainsFunc(group, func(i int) bool { return !batch[i].Job.held.IsZero() }) {
+		return false
+	}
+	return len(group) == 1 || (len(group) < worthwhile && !batch[group[0]].Job.t.def.Journal.Enabled)
 }
 
 func runAlone(m *judgedMember) error {

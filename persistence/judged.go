@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fsmgen/fsmgen/engine"
@@ -18,26 +19,32 @@ type judgedBatch struct {
 	ctx   context.Context //nolint:containedctx // it lives for one batch
 	tx    *sql.Tx
 	rows  map[string]*engine.RowState
+	held  map[string]bool // rows that somebody else has locked
 	seen  map[string]bool // keys the journal holds, by row
 	wrote bool
 }
 
-// run reads, decides and writes. Members whose row somebody else holds, or that is not
-// there, run apart.
+// run reads, decides and writes. Members whose row somebody else holds are told so, and
+// come again; those whose row is not there run apart.
 func (b *judgedBatch) run(batch []*judgedMember, group []int) error {
 	if err := b.lock(batch, group); err != nil {
+		return err
+	}
+	if err := b.findHeld(batch, group); err != nil {
 		return err
 	}
 	if err := b.keys(batch, group); err != nil {
 		return err
 	}
 	layers := b.decide(batch, group)
-	for _, layer := range layers {
-		if err := b.update(layer); err != nil {
-			return err
-		}
+	if len(layers) == 0 {
+		return nil
 	}
-	return b.record(slices.Concat(layers...))
+	b.wrote = true
+	if b.t.f.Compound {
+		return b.writeAtOnce(layers)
+	}
+	return b.write(layers)
 }
 
 // lock reads the rows under their locks, in the order of their ids, so that batches of
@@ -69,6 +76,31 @@ func (b *judgedBatch) lock(batch []*judgedMember, group []int) error {
 		if found {
 			b.rows[row.ID] = &row
 		}
+	}
+	return rows.Err()
+}
+
+// findHeld tells rows that somebody else has locked from those that are not there.
+func (b *judgedBatch) findHeld(batch []*judgedMember, group []int) error {
+	missing := slices.DeleteFunc(slices.Clone(group), func(i int) bool { return b.rows[batch[i].Job.v.call.ID] != nil })
+	if len(missing) == 0 {
+		return nil
+	}
+	b.held = map[string]bool{}
+	q := &builder{d: b.t.d}
+	q.sql("SELECT ").name(b.t.def.Table.ID.Name).sql(" FROM ").table(b.t.def.Table.Name).sql(" WHERE ").name(b.t.def.Table.ID.Name).sql(" IN (")
+	args := idList(q, batch, missing)
+	rows, err := b.tx.QueryContext(b.ctx, q.sql(")").b.String(), args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close() //nolint:errcheck // rows.Err says it
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return err
+		}
+		b.held[id] = true
 	}
 	return rows.Err()
 }
@@ -146,7 +178,11 @@ func (b *judgedBatch) decide(batch []*judgedMember, group []int) [][]*judged {
 		layers[n] = append(layers[n], m.Job)
 	}
 	for _, i := range strangers {
-		combine.Apart(batch, i, runAlone)
+		if b.held[batch[i].Job.v.call.ID] {
+			combine.Leave(batch, i, errHeld)
+		} else {
+			combine.Apart(batch, i, runAlone)
+		}
 	}
 	return layers
 }
@@ -178,11 +214,50 @@ func (b *judgedBatch) judge(job *judged, row *engine.RowState) error {
 	return nil
 }
 
-// update writes one layer: status and version of each row, and the fields its
-// transitions assign.
-func (b *judgedBatch) update(layer []*judged) error {
+// write sends an UPDATE per layer, and one INSERT.
+func (b *judgedBatch) write(layers [][]*judged) error {
+	for _, layer := range layers {
+		q := &builder{d: b.t.d}
+		args := b.update(q, layer)
+		res, err := b.tx.ExecContext(b.ctx, q.b.String(), args...)
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n != int64(len(layer)) {
+			return errors.Join(fmt.Errorf("%d of %d locked rows changed", n, len(layer)), err)
+		}
+	}
+	if !b.t.def.Journal.Enabled {
+		return nil
+	}
+	q := &builder{d: b.t.d}
+	args := b.record(q, slices.Concat(layers...))
+	_, err := b.tx.ExecContext(b.ctx, q.b.String(), args...)
+	return err
+}
+
+// writeAtOnce does the same in one round trip. Calls on one row are as many layers:
+// what stands between them must be written too, for the table's triggers and checks.
+func (b *judgedBatch) writeAtOnce(layers [][]*judged) error {
+	q := &builder{d: b.t.d}
+	q.sql("BEGIN NOT ATOMIC ")
+	var args []any
+	for _, layer := range layers {
+		args = append(args, b.update(q, layer)...)
+		q.sql("; IF ROW_COUNT() <> ", strconv.Itoa(len(layer)), " THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'fsmgen: a locked row did not change'; END IF; ")
+	}
+	if b.t.def.Journal.Enabled {
+		args = append(args, b.record(q, slices.Concat(layers...))...)
+		q.sql("; ")
+	}
+	_, err := b.tx.ExecContext(b.ctx, q.sql("END").b.String(), args...)
+	return err
+}
+
+// update appends the UPDATE of one layer: status and version of each row, and the
+// fields its transitions assign.
+func (b *judgedBatch) update(q *builder, layer []*judged) []any {
 	t := b.t
-	q := &builder{d: t.d}
 	var args []any
 	version := t.d.Quote(t.def.Table.Version)
 	q.sql("UPDATE ").table(t.def.Table.Name).sql(" SET ", version, " = ", version, " + 1, ")
@@ -203,15 +278,8 @@ func (b *judgedBatch) update(layer []*judged) error {
 		q.param(nil)
 		args = append(args, j.v.id)
 	}
-	res, err := b.tx.ExecContext(b.ctx, q.sql(")").b.String(), args...)
-	if err != nil {
-		return err
-	}
-	if n, err := res.RowsAffected(); err != nil || n != int64(len(layer)) {
-		return errors.Join(fmt.Errorf("%d of %d locked rows changed", n, len(layer)), err)
-	}
-	b.wrote = true
-	return nil
+	q.sql(")")
+	return args
 }
 
 // writes reports whether a transition assigns a field.
@@ -258,14 +326,10 @@ func common(layer []*judged, writes func(*judged) bool, value func(*judged) any)
 	return v, true
 }
 
-// record writes the journal rows of all layers in one statement.
-func (b *judgedBatch) record(all []*judged) error {
-	if !b.t.def.Journal.Enabled || len(all) == 0 {
-		return nil
-	}
+// record appends the INSERT of all journal rows.
+func (b *judgedBatch) record(q *builder, all []*judged) []any {
 	binds := b.t.journalBinds()
 	row := "(" + strings.TrimSuffix(strings.Repeat("?, ", len(binds)), ", ") + ")"
-	q := &builder{d: b.t.d}
 	q.sql("INSERT INTO ").table(b.t.def.Journal.Table).sql(" (").names(journalColumns).sql(") VALUES ")
 	args := make([]any, 0, len(binds)*len(all))
 	for n, j := range all {
@@ -277,6 +341,5 @@ func (b *judgedBatch) record(all []*judged) error {
 			args = append(args, f(j.v))
 		}
 	}
-	_, err := b.tx.ExecContext(b.ctx, q.b.String(), args...)
-	return err
+	return args
 }

@@ -327,3 +327,30 @@ func (r *rig) again(t *testing.T, key string) {
 	}
 	t.Errorf("key %s was not settled in 100 tries", key)
 }
+
+// TestQueueBehindHeldRow: of many calls on a row that somebody else holds only a few wait
+// for it in the database, each on a connection of its own; the others share commits when
+// it is free.
+func TestQueueBehindHeldRow(t *testing.T) {
+	r := open(t, counter)
+	r.create(t, "hot", nil)
+	free := r.hold(t, "hot")
+	var wg sync.WaitGroup
+	for c := range 30 {
+		wg.Go(func() {
+			if _, err := r.m.Fire(t.Context(), "add", "hot", engine.Args{"by": 1}, engine.WithKey(fmt.Sprint("k", c))); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	time.Sleep(300 * time.Millisecond)
+	if n := r.store.DB().Stats().InUse; n > 10 {
+		t.Errorf("%d of 30 calls wait in the database", n)
+	}
+	free()
+	wg.Wait()
+	if _, version := r.where(t, "hot"); version != 31 {
+		t.Errorf("the row is at version %d, want 31", version)
+	}
+	r.whole(t)
+}
