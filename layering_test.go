@@ -41,6 +41,7 @@ var layers = []layer{
 	{"persistence/postgres", []string{"", "persistence", "engine", "definitions"}, []string{drivers[0], drivers[2]}},
 	{"persistence/mysql", []string{"", "persistence", "engine", "definitions"}, drivers[:2]},
 	{"persistence/memory", []string{"", "persistence", "engine", "definitions"}, sql},
+	{"persistence/internal/servertest", nil, drivers[:1]},
 	{"persistence/opentest", []string{"", "persistence", "engine", "definitions"}, nil},
 	{"idempotency", []string{"", "definitions", "engine", "persistence"}, nil},
 	{"cmd/fsmgen", []string{"", "definitions", "codegen", "engine", "persistence"}, nil},
@@ -146,8 +147,8 @@ var onlyHere = map[string][]string{
 	"gopkg.in/yaml.v3":               {"definitions/*.go"},
 	"github.com/looplab/fsm":         {"engine/fsm.go", "engine/enginetest/*.go"},
 	"github.com/mattn/go-sqlite3":    {"persistence/sqlite/*.go"},
-	"github.com/jackc/pgx":           {"persistence/postgres/*.go"},
-	"github.com/go-sql-driver/mysql": {"persistence/mysql/*.go"},
+	"github.com/jackc/pgx":           {"persistence/postgres/*.go", "persistence/internal/servertest/*.go"},
+	"github.com/go-sql-driver/mysql": {"persistence/mysql/*.go", "persistence/internal/servertest/*.go"},
 	"github.com/expr-lang/expr":      {"definitions/expr/*.go"},
 	"github.com/spf13/cobra":         {"cmd/fsmgen/*.go"},
 }

@@ -4,9 +4,7 @@ package hooktest
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -18,6 +16,7 @@ import (
 	"github.com/fsmgen/fsmgen/definitions"
 	"github.com/fsmgen/fsmgen/engine"
 	"github.com/fsmgen/fsmgen/persistence"
+	"github.com/fsmgen/fsmgen/persistence/internal/servertest"
 	"github.com/fsmgen/fsmgen/persistence/memory"
 	"github.com/fsmgen/fsmgen/persistence/mysql"
 	"github.com/fsmgen/fsmgen/persistence/postgres"
@@ -149,9 +148,9 @@ func (s *site) open(def *definitions.Machine) engine.Store {
 	case "sqlite":
 		s.sql, err = sqlite.Open(s.Context(), filepath.Join(s.TempDir(), "hooks.db"), sqlite.WithWait(wait))
 	case "postgres":
-		s.sql, err = postgres.Open(s.Context(), postgresSchema(s.T), postgres.WithWait(wait))
+		s.sql, err = postgres.Open(s.Context(), servertest.PostgresSchema(s.T), postgres.WithWait(wait))
 	default:
-		s.sql, err = mysql.Open(s.Context(), mariaDatabase(s.T), mysql.WithWait(wait))
+		s.sql, err = mysql.Open(s.Context(), servertest.MariaDBDatabase(s.T).FormatDSN(), mysql.WithWait(wait))
 	}
 	s.must(err)
 	s.Cleanup(func() { s.must(s.sql.Close()) })
@@ -241,29 +240,4 @@ func (s *site) begin() Tx {
 	tx, err := s.sql.DB().BeginTxx(s.Context(), nil)
 	s.must(err)
 	return tx
-}
-
-// missing skips a test whose server does not answer, or fails it where it has to be there.
-func missing(t *testing.T, what, how string, err error) {
-	t.Helper()
-	if os.Getenv("FSMGEN_REQUIRE_DATABASES") == "1" {
-		t.Fatalf("no %s: %v", what, err)
-	}
-	t.Skipf("no %s: %s: %v", what, how, err)
-}
-
-// admin runs a statement beside any pool of a test.
-func admin(driver, dsn, text string) (reached bool, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	db, err := sql.Open(driver, dsn)
-	if err != nil {
-		return false, err
-	}
-	defer db.Close() //nolint:errcheck // it goes away
-	if err := db.PingContext(ctx); err != nil {
-		return false, err
-	}
-	_, err = db.ExecContext(ctx, text)
-	return true, err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/definitions"
 	"github.com/fsmgen/fsmgen/persistence"
+	"github.com/fsmgen/fsmgen/persistence/internal/servertest"
 	"github.com/fsmgen/fsmgen/persistence/storetest"
 )
 
@@ -17,7 +18,7 @@ import (
 const contractWait = time.Second
 
 func TestContract(t *testing.T) {
-	serverConfig(t)
+	servertest.MariaDB(t)
 	storetest.Run(t, storetest.Harness{
 		Open: openContract,
 		Features: storetest.Features{
@@ -29,7 +30,7 @@ func TestContract(t *testing.T) {
 }
 
 func openContract(t testing.TB, defs ...*definitions.Machine) storetest.Backend {
-	cfg := database(t)
+	cfg := servertest.MariaDBDatabase(t)
 	plain := cfg.Clone()
 	plain.ParseTime, plain.Loc, plain.InterpolateParams, plain.ClientFoundRows = true, time.UTC, true, true
 	beside, err := pool(plain)

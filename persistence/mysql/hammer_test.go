@@ -12,6 +12,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/engine"
 	"github.com/fsmgen/fsmgen/persistence/internal/faultproxy"
+	"github.com/fsmgen/fsmgen/persistence/internal/servertest"
 )
 
 // TestHammer is DBFACTS H.1, H.2 and H.14: one winner, one effect per key, and not one
@@ -115,7 +116,7 @@ func TestCreateHammer(t *testing.T) {
 // TestChaos is DBFACTS H.8: a proxy cuts before and after the server acted and
 // swallows answers. Requests = applied = sum of versions.
 func TestChaos(t *testing.T) {
-	cfg := database(t)
+	cfg := servertest.MariaDBDatabase(t)
 	r := openAt(t, cfg, counter) // past the proxy
 	ctx := t.Context()
 	proxy, err := faultproxy.Start(ctx, cfg.Addr, 7)

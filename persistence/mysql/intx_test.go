@@ -14,6 +14,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/engine"
 	"github.com/fsmgen/fsmgen/persistence/internal/recorder"
+	"github.com/fsmgen/fsmgen/persistence/internal/servertest"
 )
 
 var levels = []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable}
@@ -84,7 +85,7 @@ func TestOldSnapshot(t *testing.T) {
 // TestSnapshotIsolation is CASES 24: MariaDB's innodb_snapshot_isolation, the default
 // from 11.6 on, answers 1020 where REPEATABLE READ answered with the newer row.
 func TestSnapshotIsolation(t *testing.T) {
-	cfg := with(database(t), map[string]string{"innodb_snapshot_isolation": "ON"})
+	cfg := with(servertest.MariaDBDatabase(t), map[string]string{"innodb_snapshot_isolation": "ON"})
 	r := openAt(t, cfg, order)
 	r.create(t, "o-1", nil)
 	r.create(t, "o-2", nil)

@@ -11,6 +11,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/fsmgen/fsmgen/engine"
+	"github.com/fsmgen/fsmgen/persistence/internal/servertest"
 )
 
 func TestParseVersion(t *testing.T) {
@@ -35,7 +36,7 @@ func TestParseVersion(t *testing.T) {
 // TestNewVerifiesSession: a session in which values would change is refused with what
 // to write into the DSN.
 func TestNewVerifiesSession(t *testing.T) {
-	cfg := database(t)
+	cfg := servertest.MariaDBDatabase(t)
 	cfg.ParseTime, cfg.Loc = true, time.UTC
 	east, err := time.LoadLocation("Asia/Shanghai")
 	check(t, err)
@@ -82,7 +83,7 @@ func TestNewVerifiesSession(t *testing.T) {
 }
 
 func TestOpenFails(t *testing.T) {
-	serverConfig(t)
+	servertest.MariaDB(t)
 	for dsn, says := range map[string]string{
 		"nonsense":                            "want user:password@tcp(host:3306)/database",
 		"root@tcp(127.0.0.1:3306)/":           "names no database",
@@ -103,7 +104,7 @@ func TestOpenFails(t *testing.T) {
 // TestOpenSession: what Open says of a session reaches the server, and what the DSN
 // says is left as it is.
 func TestOpenSession(t *testing.T) {
-	cfg := database(t)
+	cfg := servertest.MariaDBDatabase(t)
 	read := func(store interface{ DB() *sqlx.DB }) (lock, zone string, statement float64) {
 		row := store.DB().QueryRowContext(t.Context(), "SELECT @@innodb_lock_wait_timeout, @@time_zone, @@max_statement_time")
 		check(t, row.Scan(&lock, &zone, &statement))
@@ -126,7 +127,7 @@ func TestOpenSession(t *testing.T) {
 // TestLiteral: DDL reads the same whatever the server's mode and the client's
 // character set.
 func TestLiteral(t *testing.T) {
-	cfg := database(t)
+	cfg := servertest.MariaDBDatabase(t)
 	values := []string{"plain", "it's", `back\slash`, `\`, `\'`, "ünïcödé", "订单🛒", `"`, "`", "%_", "a ' \\ 字"}
 	for _, mode := range []string{"''", "'NO_BACKSLASH_ESCAPES'", "'ANSI'", "'ORACLE'"} {
 		for _, charset := range []string{"utf8mb4", "latin1"} {
@@ -159,7 +160,7 @@ func hexOf(s string) string {
 // TestDDL: the text of the command runs as it stands, also where the server's default
 // is another character set, and Machine takes what it makes.
 func TestDDL(t *testing.T) {
-	cfg := database(t)
+	cfg := servertest.MariaDBDatabase(t)
 	cfg.MultiStatements = true
 	db, err := pool(cfg)
 	check(t, err)
@@ -197,7 +198,7 @@ transitions: {age: {from: 新, to: old}}
 func TestFoundRows(t *testing.T) {
 	for name, found := range map[string]bool{"changed rows": false, "found rows": true} {
 		t.Run(name, func(t *testing.T) {
-			cfg := database(t)
+			cfg := servertest.MariaDBDatabase(t)
 			cfg.ClientFoundRows = found
 			for _, yaml := range []string{counter, lamp} {
 				r := openAt(t, cfg, yaml)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/engine"
+	"github.com/fsmgen/fsmgen/persistence/internal/servertest"
 )
 
 var ratios = flag.Bool("ratios", false, "measure the figures of the benchmarks as ratios to hand-written statements")
@@ -49,7 +50,7 @@ type bench struct {
 }
 
 func newBench(t testing.TB, rows int, opts ...Option) *bench {
-	cfg := database(t)
+	cfg := servertest.MariaDBDatabase(t)
 	b := &bench{journaled: openAt(t, cfg, round, append(opts, WithConnections(40))...)}
 	b.bare = bind(t, cfg, b.journaled.store, bareRound)
 	for i := 0; i < rows; i += 512 {

@@ -1,13 +1,9 @@
 package mysql
 
 import (
-	"context"
 	"database/sql"
-	"fmt"
 	"maps"
-	"os"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,58 +14,8 @@ import (
 	"github.com/fsmgen/fsmgen/engine"
 	"github.com/fsmgen/fsmgen/persistence"
 	"github.com/fsmgen/fsmgen/persistence/internal/recorder"
+	"github.com/fsmgen/fsmgen/persistence/internal/servertest"
 )
-
-// serverConfig names the server of the tests; without one that answers they are
-// skipped, or fail where FSMGEN_REQUIRE_DATABASES says that it must be there.
-func serverConfig(t testing.TB) *driver.Config {
-	t.Helper()
-	dsn := os.Getenv("FSMGEN_TEST_MYSQL")
-	if dsn == "" {
-		dsn = "root@tcp(127.0.0.1:3306)/test"
-	}
-	cfg, err := driver.ParseDSN(dsn)
-	check(t, err)
-	cfg.Logger = &driver.NopLogger{}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	db, err := pool(cfg)
-	check(t, err)
-	defer db.Close() //nolint:errcheck // it only asked
-	if err = db.PingContext(ctx); err == nil {
-		return cfg
-	}
-	if os.Getenv("FSMGEN_REQUIRE_DATABASES") == "1" {
-		t.Fatalf("no MariaDB: %v", err)
-	}
-	t.Skipf("no MariaDB: start one on 127.0.0.1:3306 with a database test and root without a password, or set FSMGEN_TEST_MYSQL to a DSN: %v", err)
-	return nil
-}
-
-var databases atomic.Int64
-
-// database makes a database of the test's own.
-func database(t testing.TB) *driver.Config {
-	t.Helper()
-	cfg := serverConfig(t)
-	name := fmt.Sprintf("fsmgen_%d_%d", os.Getpid(), databases.Add(1))
-	admin := func(text string) {
-		t.Helper()
-		db, err := pool(cfg)
-		check(t, err)
-		defer db.Close() //nolint:errcheck // it goes away
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		if _, err := db.ExecContext(ctx, text); err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
-	}
-	admin("CREATE DATABASE " + name)
-	t.Cleanup(func() { admin("DROP DATABASE " + name) })
-	own := cfg.Clone()
-	own.DBName = name
-	return own
-}
 
 // with gives a DSN with other parameters.
 func with(cfg *driver.Config, params map[string]string) *driver.Config {
@@ -107,7 +53,7 @@ type rig struct {
 // open makes a rig over a database of its own.
 func open(t testing.TB, yaml string, opts ...Option) *rig {
 	t.Helper()
-	return openAt(t, database(t), yaml, opts...)
+	return openAt(t, servertest.MariaDBDatabase(t), yaml, opts...)
 }
 
 func openAt(t testing.TB, cfg *driver.Config, yaml string, opts ...Option) *rig {
@@ -132,7 +78,7 @@ func bind(t testing.TB, cfg *driver.Config, store *persistence.Store, yaml strin
 // recorded makes a rig whose every statement is recorded.
 func recorded(t testing.TB, yaml string) (*rig, *recorder.Log) {
 	t.Helper()
-	return recordedAt(t, database(t), yaml)
+	return recordedAt(t, servertest.MariaDBDatabase(t), yaml)
 }
 
 func recordedAt(t testing.TB, cfg *driver.Config, yaml string) (*rig, *recorder.Log) {

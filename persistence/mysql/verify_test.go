@@ -6,6 +6,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/engine"
 	"github.com/fsmgen/fsmgen/persistence"
+	"github.com/fsmgen/fsmgen/persistence/internal/servertest"
 )
 
 const (
@@ -48,7 +49,7 @@ func TestVerify(t *testing.T) {
 		"no transactions":             {"DATETIME(6))", "DATETIME(6)) ENGINE=MyISAM", []string{"MyISAM", "InnoDB"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store, err := Open(t.Context(), database(t).FormatDSN())
+			store, err := Open(t.Context(), servertest.MariaDBDatabase(t).FormatDSN())
 			check(t, err)
 			t.Cleanup(func() { check(t, store.Close()) })
 			def := parse(t, order)
@@ -99,7 +100,7 @@ transitions:
 		}
 	})
 	t.Run("schema", func(t *testing.T) {
-		other := database(t).DBName
+		other := servertest.MariaDBDatabase(t).DBName
 		r := open(t, strings.Replace(order, "name: orders", "name: "+other+".orders", 1))
 		r.create(t, "o-1", nil)
 		r.fire(t, engine.Applied, "pay", "o-1", engine.Args{"payment_ref": "x"})

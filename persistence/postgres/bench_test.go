@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/engine"
+	"github.com/fsmgen/fsmgen/persistence/internal/servertest"
 )
 
 const (
@@ -47,7 +48,7 @@ transitions:
 // benchPool is the one pool of all contenders.
 func benchPool(b *testing.B) *rig {
 	b.Helper()
-	dsn := schemaDSN(b)
+	dsn := servertest.PostgresSchema(b)
 	store, err := Open(b.Context(), dsn, WithConnections(benchCallers))
 	check(b, err)
 	b.Cleanup(func() { check(b, store.Close()) })

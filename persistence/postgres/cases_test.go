@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/engine"
+	"github.com/fsmgen/fsmgen/persistence/internal/servertest"
 )
 
 // Case 08: the caller rolls back, or commits; the after hook knows of neither before
@@ -77,7 +78,7 @@ func TestVersionsAfterRollbackAndNoChange(t *testing.T) {
 
 // Case 32: an instant is an instant, whatever the zone of the session.
 func TestTimesInOtherZones(t *testing.T) {
-	base := schemaDSN(t)
+	base := servertest.PostgresSchema(t)
 	for _, mode := range []string{"cache_statement", "simple_protocol"} {
 		for _, zone := range []string{"Asia/Shanghai", "UTC", "America/New_York"} {
 			store, err := Open(t.Context(), withParams(t, base, "timezone", zone, "default_query_exec_mode", mode, "datestyle", "SQL"))

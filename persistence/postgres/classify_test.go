@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/fsmgen/fsmgen/engine"
+	"github.com/fsmgen/fsmgen/persistence/internal/servertest"
 )
 
 func TestClassify(t *testing.T) {
@@ -82,7 +83,7 @@ func TestClassify(t *testing.T) {
 
 // What the server and the driver really say when there is no connection to be had.
 func TestClassifyConnecting(t *testing.T) {
-	dsn := serverDSN(t)
+	dsn := servertest.Postgres(t)
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
 	addr := closed.Addr().String()

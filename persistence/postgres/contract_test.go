@@ -10,13 +10,14 @@ import (
 
 	"github.com/fsmgen/fsmgen/definitions"
 	"github.com/fsmgen/fsmgen/persistence"
+	"github.com/fsmgen/fsmgen/persistence/internal/servertest"
 	"github.com/fsmgen/fsmgen/persistence/storetest"
 )
 
 const contractWait = 300 * time.Millisecond
 
 func TestContract(t *testing.T) {
-	serverDSN(t)
+	servertest.Postgres(t)
 	storetest.Run(t, storetest.Harness{
 		Open: openContract,
 		Features: storetest.Features{
@@ -28,7 +29,7 @@ func TestContract(t *testing.T) {
 }
 
 func openContract(t testing.TB, defs ...*definitions.Machine) storetest.Backend {
-	dsn := schemaDSN(t)
+	dsn := servertest.PostgresSchema(t)
 	beside, err := sqlx.Open("pgx", dsn)
 	check(t, err)
 	t.Cleanup(func() { check(t, beside.Close()) })

@@ -9,6 +9,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/fsmgen/fsmgen/engine"
+	"github.com/fsmgen/fsmgen/persistence/internal/servertest"
 )
 
 func TestDeadlockInCallersTransactions(t *testing.T) {
@@ -57,7 +58,7 @@ func TestLockTimeoutInCallersTransaction(t *testing.T) {
 // A caller whose own transaction holds the row calls outside of it: no database sees
 // that deadlock. The wait ends.
 func TestCallOutsideOfOnesOwnTransaction(t *testing.T) {
-	dsn := schemaDSN(t)
+	dsn := servertest.PostgresSchema(t)
 	store, err := Open(t.Context(), dsn, WithLockTimeout(50*time.Millisecond))
 	check(t, err)
 	r := bind(t, dsn, store, parse(t, order), engine.WithRetry(engine.Retry{Attempts: 2, Base: time.Millisecond, Cap: time.Millisecond}))

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/fsmgen/fsmgen/engine"
+	"github.com/fsmgen/fsmgen/persistence/internal/servertest"
 )
 
 // withTable is a rig over a table of the test's own making.
 func withTable(t *testing.T, yaml string, ddl ...string) *rig {
 	t.Helper()
-	dsn := schemaDSN(t)
+	dsn := servertest.PostgresSchema(t)
 	store, err := Open(t.Context(), dsn)
 	check(t, err)
 	pre := &rig{dsn: dsn, store: store}
@@ -151,7 +152,7 @@ func TestNamesThatNeedQuotes(t *testing.T) {
 }
 
 func TestSchemaQualifiedTable(t *testing.T) {
-	dsn := schemaDSN(t)
+	dsn := servertest.PostgresSchema(t)
 	store, err := Open(t.Context(), dsn)
 	check(t, err)
 	pre := &rig{dsn: dsn, store: store}
@@ -183,7 +184,7 @@ func TestSchemaQualifiedTable(t *testing.T) {
 
 // Two processes that migrate at once do not get in each other's way.
 func TestMigrateAtOnce(t *testing.T) {
-	dsn := schemaDSN(t)
+	dsn := servertest.PostgresSchema(t)
 	store, err := Open(t.Context(), dsn)
 	check(t, err)
 	t.Cleanup(func() { check(t, store.Close()) })

@@ -1,14 +1,11 @@
 package postgres
 
 import (
-	"context"
 	"database/sql"
 	"flag"
 	"fmt"
 	"net/url"
-	"os"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,56 +17,8 @@ import (
 	"github.com/fsmgen/fsmgen/engine"
 	"github.com/fsmgen/fsmgen/persistence"
 	"github.com/fsmgen/fsmgen/persistence/internal/recorder"
+	"github.com/fsmgen/fsmgen/persistence/internal/servertest"
 )
-
-// serverDSN names the server of the tests; without one that answers they are skipped,
-// or fail where FSMGEN_REQUIRE_DATABASES says that it must be there.
-func serverDSN(t testing.TB) string {
-	t.Helper()
-	dsn := os.Getenv("FSMGEN_TEST_POSTGRES")
-	if dsn == "" {
-		dsn = "postgres://postgres@127.0.0.1:5432/test?sslmode=disable"
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	conn, err := pgx.Connect(ctx, dsn)
-	if err == nil {
-		err = conn.Close(ctx)
-	}
-	if err == nil {
-		return dsn
-	}
-	if os.Getenv("FSMGEN_REQUIRE_DATABASES") == "1" {
-		t.Fatalf("no PostgreSQL: %v", err)
-	}
-	t.Skipf("no PostgreSQL: start one on 127.0.0.1:5432 with a database test, or set FSMGEN_TEST_POSTGRES to a DSN: %v", err)
-	return ""
-}
-
-var schemas atomic.Int64
-
-// schemaDSN makes a schema of the test's own and gives the DSN that looks there first.
-func schemaDSN(t testing.TB) string {
-	t.Helper()
-	base := serverDSN(t)
-	name := fmt.Sprintf("fsmgen_%d_%d", os.Getpid(), schemas.Add(1))
-	admin := func(text string) {
-		t.Helper()
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		conn, err := pgx.Connect(ctx, base)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close(ctx) //nolint:errcheck // it goes away
-		if _, err := conn.Exec(ctx, text); err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
-	}
-	admin("CREATE SCHEMA " + name)
-	t.Cleanup(func() { admin("DROP SCHEMA " + name + " CASCADE") })
-	return withParams(t, base, "search_path", name, "application_name", name)
-}
 
 // withParams adds parameters to a DSN in URL form.
 func withParams(t testing.TB, dsn string, pairs ...string) string {
@@ -128,7 +77,7 @@ type rig struct {
 // open makes a rig over a schema of its own.
 func open(t testing.TB, yaml string, opts ...Option) *rig {
 	t.Helper()
-	dsn := schemaDSN(t)
+	dsn := servertest.PostgresSchema(t)
 	def := parse(t, yaml)
 	store, err := Open(t.Context(), dsn, opts...)
 	if err != nil {
@@ -151,7 +100,7 @@ func bind(t testing.TB, dsn string, store *persistence.Store, def *definitions.M
 // recorded makes a rig whose every statement is recorded.
 func recorded(t testing.TB, yaml string, opts ...Option) (*rig, *recorder.Log) {
 	t.Helper()
-	dsn := schemaDSN(t)
+	dsn := servertest.PostgresSchema(t)
 	config, err := pgx.ParseConfig(dsn)
 	check(t, err)
 	log := &recorder.Log{}

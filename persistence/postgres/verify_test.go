@@ -6,6 +6,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/engine"
 	"github.com/fsmgen/fsmgen/persistence"
+	"github.com/fsmgen/fsmgen/persistence/internal/servertest"
 )
 
 const typed = `
@@ -37,7 +38,7 @@ var table = map[string]string{
 }
 
 func TestVerify(t *testing.T) {
-	dsn := schemaDSN(t)
+	dsn := servertest.PostgresSchema(t)
 	store, err := Open(t.Context(), dsn)
 	check(t, err)
 	t.Cleanup(func() { check(t, store.Close()) })
@@ -119,7 +120,7 @@ func TestVerify(t *testing.T) {
 }
 
 func TestColumns(t *testing.T) {
-	dsn := schemaDSN(t)
+	dsn := servertest.PostgresSchema(t)
 	store, err := Open(t.Context(), dsn)
 	check(t, err)
 	t.Cleanup(func() { check(t, store.Close()) })
@@ -179,7 +180,7 @@ func TestSpellUUID(t *testing.T) {
 
 // What spellUUID takes is what the server takes.
 func FuzzSpellUUID(f *testing.F) {
-	dsn := serverDSN(f)
+	dsn := servertest.Postgres(f)
 	store, err := Open(f.Context(), dsn)
 	check(f, err)
 	f.Cleanup(func() { check(f, store.Close()) })

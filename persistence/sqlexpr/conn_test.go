@@ -1,7 +1,6 @@
 package sqlexpr
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -12,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	mariadb "github.com/go-sql-driver/mysql"
 	_ "github.com/jackc/pgx/v5/stdlib"
 	_ "github.com/mattn/go-sqlite3"
 	"github.com/shopspring/decimal"
 
 	"github.com/fsmgen/fsmgen/definitions/expr"
+	"github.com/fsmgen/fsmgen/persistence/internal/servertest"
 )
 
 // A field of the test table, with its column type in each dialect.
@@ -151,65 +150,37 @@ func mustExec(tb testing.TB, db *sql.DB, text string) {
 	}
 }
 
-// Environment of the tests.
-const (
-	envPostgres = "FSMGEN_TEST_POSTGRES"
-	envMySQL    = "FSMGEN_TEST_MYSQL"
-	envRequire  = "FSMGEN_REQUIRE_DATABASES"
-)
-
 // connect opens all databases that can be reached, servers in both protocols.
 func connect(tb testing.TB) []*conn {
 	tb.Helper()
 	conns := []*conn{open(tb, "sqlite", SQLite, "sqlite3", filepath.Join(tb.TempDir(), "test.db")+"?_journal_mode=WAL&_synchronous=OFF")}
-	pg := cmp.Or(os.Getenv(envPostgres), "postgres://postgres@127.0.0.1:5432/test?sslmode=disable")
-	sep := "?"
-	if strings.Contains(pg, "?") {
-		sep = "&"
-	}
-	my := cmp.Or(os.Getenv(envMySQL), "root@tcp(127.0.0.1:3306)/test")
-	cfg, err := mariadb.ParseDSN(my)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	cfg.ParseTime, cfg.Timeout = true, 3*time.Second
-	binary := cfg.FormatDSN()
-	cfg.InterpolateParams = true
-	cfg.Params = map[string]string{"div_precision_increment": "0"} // a setting that once made a difference
-	if reachable(tb, "pgx", pg+sep+"connect_timeout=3", envPostgres) {
-		conns = append(conns, open(tb, "postgres", Postgres, "pgx", pg))
-		conns = append(conns, open(tb, "postgres_simple", Postgres, "pgx", pg+sep+"default_query_exec_mode=simple_protocol"))
-	}
-	if reachable(tb, "mysql", binary, envMySQL) {
-		conns = append(conns, open(tb, "mysql", MySQL, "mysql", binary))
-		conns = append(conns, open(tb, "mysql_text", MySQL, "mysql", cfg.FormatDSN()))
-	}
+	onServer(tb, "postgres", func(sub testing.TB) {
+		dsn := servertest.Postgres(sub)
+		simple := dsn + "?default_query_exec_mode=simple_protocol"
+		if strings.Contains(dsn, "?") {
+			simple = dsn + "&default_query_exec_mode=simple_protocol"
+		}
+		conns = append(conns, open(tb, "postgres", Postgres, "pgx", dsn), open(tb, "postgres_simple", Postgres, "pgx", simple))
+	})
+	onServer(tb, "mysql", func(sub testing.TB) {
+		cfg := servertest.MariaDB(sub)
+		cfg.ParseTime = true
+		binary := cfg.FormatDSN()
+		cfg.InterpolateParams = true
+		cfg.Params = map[string]string{"div_precision_increment": "0"} // a setting that once made a difference
+		conns = append(conns, open(tb, "mysql", MySQL, "mysql", binary), open(tb, "mysql_text", MySQL, "mysql", cfg.FormatDSN()))
+	})
 	return conns
 }
 
-// reachable tries a server. One that is not there is left out aloud, or fails the test
-// where databases are required.
-func reachable(tb testing.TB, driver, dsn, env string) bool {
+// onServer runs add in a subtest: a server that is not there is left out aloud.
+func onServer(tb testing.TB, name string, add func(sub testing.TB)) {
 	tb.Helper()
-	db, err := sql.Open(driver, dsn)
-	if err == nil {
-		defer db.Close()
-		ctx, cancel := context.WithTimeout(tb.Context(), 5*time.Second)
-		defer cancel()
-		err = db.PingContext(ctx)
-	}
-	if err == nil {
-		return true
-	}
-	if os.Getenv(envRequire) == "1" {
-		tb.Fatalf("%s is set and %s cannot be reached: %v", envRequire, driver, err)
-	}
 	if t, ok := tb.(*testing.T); ok {
-		t.Run(driver, func(t *testing.T) {
-			t.Skipf("%s cannot be reached (%v); start a server or name one in %s", driver, err, env)
-		})
+		t.Run(name, func(t *testing.T) { add(t) })
+		return
 	}
-	return false
+	add(tb)
 }
 
 func open(tb testing.TB, name string, d Dialect, driver, dsn string) *conn {

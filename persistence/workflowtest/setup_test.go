@@ -20,6 +20,7 @@ import (
 	"github.com/fsmgen/fsmgen/definitions"
 	"github.com/fsmgen/fsmgen/engine"
 	"github.com/fsmgen/fsmgen/persistence"
+	"github.com/fsmgen/fsmgen/persistence/internal/servertest"
 	"github.com/fsmgen/fsmgen/persistence/memory"
 	"github.com/fsmgen/fsmgen/persistence/mysql"
 	"github.com/fsmgen/fsmgen/persistence/postgres"
@@ -79,8 +80,8 @@ func kinds() []kind {
 	return []kind{
 		{"memory", openMemory, always},
 		{"sqlite", openSQLite, always},
-		{"postgres", openPostgres, func() bool { return admin("pgx", postgresDSN(), "SELECT 1") == nil }},
-		{"mariadb", openMariaDB, func() bool { return admin("mysql", mariaDSN(), "SELECT 1") == nil }},
+		{"postgres", openPostgres, servertest.PostgresAnswers},
+		{"mariadb", openMariaDB, servertest.MariaDBAnswers},
 	}
 }
 
@@ -105,7 +106,7 @@ func openSQLite(t testing.TB) place {
 
 func openPostgres(t testing.TB) place {
 	t.Helper()
-	dsn := postgresSchema(t)
+	dsn := servertest.PostgresSchema(t)
 	beside, err := sqlx.Open("pgx", dsn)
 	check(t, err)
 	closing(t, beside)
@@ -116,7 +117,7 @@ func openPostgres(t testing.TB) place {
 
 func openMariaDB(t testing.TB) place {
 	t.Helper()
-	cfg := mariaDatabase(t)
+	cfg := servertest.MariaDBDatabase(t)
 	plain := cfg.Clone()
 	plain.ParseTime, plain.Loc, plain.InterpolateParams, plain.ClientFoundRows = true, time.UTC, true, true
 	beside, err := sqlx.Open("mysql", plain.FormatDSN())

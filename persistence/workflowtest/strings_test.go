@@ -18,6 +18,7 @@ import (
 	"github.com/fsmgen/fsmgen/engine"
 	"github.com/fsmgen/fsmgen/persistence"
 	"github.com/fsmgen/fsmgen/persistence/internal/recorder"
+	"github.com/fsmgen/fsmgen/persistence/internal/servertest"
 	"github.com/fsmgen/fsmgen/persistence/mysql"
 	"github.com/fsmgen/fsmgen/persistence/postgres"
 	"github.com/fsmgen/fsmgen/persistence/sqlite"
@@ -51,12 +52,12 @@ func recorded(log *recorder.Log) []kind {
 		}},
 		{name: "postgres", open: func(t testing.TB) place {
 			t.Helper()
-			db := through(t, &stdlib.Driver{}, postgresSchema(t), "pgx")
+			db := through(t, &stdlib.Driver{}, servertest.PostgresSchema(t), "pgx")
 			return over(db, func() (*persistence.Store, error) { return postgres.New(db) })
 		}},
 		{name: "mariadb", open: func(t testing.TB) place {
 			t.Helper()
-			cfg := mariaDatabase(t)
+			cfg := servertest.MariaDBDatabase(t)
 			cfg.ParseTime, cfg.Params = true, map[string]string{"time_zone": "'+00:00'"}
 			db := through(t, &driver.MySQLDriver{}, cfg.FormatDSN(), "mysql")
 			return over(db, func() (*persistence.Store, error) { return mysql.New(db) })
