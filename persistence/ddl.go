@@ -131,8 +131,13 @@ func stateLiteral(d Dialect, v any) string {
 }
 
 // Migrate creates the journal and, where missing, the business tables of
-// definitions. It never alters a table that is there.
+// definitions. It never alters a table that is there. The store knows the machines from
+// then on: the versions of a row count over all that share its table, also over those
+// that the process does not bind.
 func (s *Store) Migrate(ctx context.Context, defs ...*definitions.Machine) error {
+	if err := s.machines.Join(defs...); err != nil {
+		return fmt.Errorf("persistence: migrate: %w", err)
+	}
 	conn, err := s.conn(ctx)
 	if err != nil {
 		return err

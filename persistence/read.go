@@ -128,7 +128,7 @@ func (t *table) inspect(ctx context.Context, tx engine.Tx, q engine.Inquiry) (en
 			return engine.Snapshot{}, t.s.fault(err, t.def.Journal.Table)
 		}
 	}
-	if tx == nil && t.recent.text != "" && t.s.shared.alone(t.def.Table.Name) {
+	if tx == nil && t.recent.text != "" && !t.s.machines.Shared(t.def.Table.Name) {
 		if s, whole, err := t.inspectRecent(ctx, v); whole || err != nil {
 			return s, err
 		}

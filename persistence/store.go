@@ -13,6 +13,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/fsmgen/fsmgen/engine"
+	"github.com/fsmgen/fsmgen/persistence/internal/registry"
 )
 
 // DefaultJournal is the journal's table where a definition names none.
@@ -25,7 +26,7 @@ type Store struct {
 	runner     Runner // nil: database/sql transactions
 	wait       time.Duration
 	owned      bool
-	shared     shared
+	machines   registry.Registry
 	savepoints savepoints
 	pipelined  bool
 	judge      *judge // nil: every call by itself, or as the runner combines them
@@ -81,14 +82,15 @@ func (s *Store) Close() error {
 	return errors.Join(s.reader.Close(), s.db.Close())
 }
 
-// Bind verifies the machine's table and journal.
+// Bind verifies the machine's table and journal. Machines that share a table must share
+// a journal.
 func (s *Store) Bind(ctx context.Context, rules *engine.Rules) (engine.Table, error) {
 	def := rules.Definition()
-	columns, err := s.verify(ctx, def)
-	if err != nil {
+	if err := s.machines.Join(def); err != nil {
 		return nil, err
 	}
-	if err := s.shared.join(def.Table.Name, def.Name); err != nil {
+	columns, err := s.verify(ctx, def)
+	if err != nil {
 		return nil, err
 	}
 	t := &table{

@@ -39,25 +39,13 @@ func (t *table) record(l *layer, id string, e entry) error {
 	return nil
 }
 
-// siblings are the machines over the same table that write the same journal: they
-// share the row's version.
-func (t *table) siblings() []string {
-	names := []string{t.def.Name}
-	for _, def := range t.s.machines[t.def.Table.Name] {
-		if def.Name != t.def.Name && def.Journal == t.def.Journal {
-			names = append(names, def.Name)
-		}
-	}
-	return names
-}
-
 // lastVersion is the last version any machine of the table has reached on the row.
 func (t *table) lastVersion(l *layer, id string) int64 {
 	var last int64
 	if !t.def.Journal.Enabled {
 		return last
 	}
-	for _, machine := range t.siblings() {
+	for _, machine := range t.s.machines.Machines(t.def.Table.Name) {
 		if entries := l.journal(t.entityKey(machine, id)); len(entries) > 0 {
 			last = max(last, entries[len(entries)-1].Version)
 		}
@@ -151,7 +139,7 @@ func (t *table) history(s *engine.Snapshot, l *layer, q engine.Inquiry) {
 // creation is the row's last creation, by whichever machine of the table.
 func (t *table) creation(l *layer, id string) *engine.Entry {
 	var last *entry
-	for _, machine := range t.siblings() {
+	for _, machine := range t.s.machines.Machines(t.def.Table.Name) {
 		entries := l.journal(t.entityKey(machine, id))
 		for i := range entries {
 			if e := &entries[i]; e.Transition == "" && (last == nil || e.Version > last.Version) {

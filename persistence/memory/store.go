@@ -7,20 +7,19 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fsmgen/fsmgen/definitions"
 	"github.com/fsmgen/fsmgen/engine"
+	"github.com/fsmgen/fsmgen/persistence/internal/registry"
 )
 
 // Store keeps machines in memory. It is safe for concurrent use.
 type Store struct {
-	wait   time.Duration
-	writer chan struct{} // holds a token while somebody writes
+	wait     time.Duration
+	writer   chan struct{} // holds a token while somebody writes
+	machines registry.Registry
 
 	mu        sync.Mutex // guards everything below, and is never held while waiting
 	committed *layer
 	seq       int64
-	// machines are the definitions bound to each table: they share its rows.
-	machines map[string][]*definitions.Machine
 }
 
 // Option configures New.
@@ -37,35 +36,24 @@ func WithWait(d time.Duration) Option {
 
 // New returns an empty store.
 func New(opts ...Option) *Store {
-	s := &Store{wait: 5 * time.Second, writer: make(chan struct{}, 1), committed: newLayer(nil), machines: map[string][]*definitions.Machine{}}
+	s := &Store{wait: 5 * time.Second, writer: make(chan struct{}, 1), committed: newLayer(nil)}
 	for _, opt := range opts {
 		opt(s)
 	}
 	return s
 }
 
-// Bind gives the port of one machine. Every table exists and fits.
+// Bind gives the port of one machine. Every table exists and fits; machines that share
+// one must share a journal.
 func (s *Store) Bind(ctx context.Context, rules *engine.Rules) (engine.Table, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	def := rules.Definition()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.join(def)
-	return &table{s: s, rules: rules, def: def}, nil
-}
-
-// join remembers a machine over its table; the newest definition of a name counts.
-func (s *Store) join(def *definitions.Machine) {
-	list := s.machines[def.Table.Name]
-	for i := range list {
-		if list[i].Name == def.Name {
-			list[i] = def
-			return
-		}
+	if err := s.machines.Join(def); err != nil {
+		return nil, err
 	}
-	s.machines[def.Table.Name] = append(list, def)
+	return &table{s: s, rules: rules, def: def}, nil
 }
 
 // markKey marks a context as belonging to an open transaction of a store.

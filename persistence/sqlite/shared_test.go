@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -90,5 +91,44 @@ func TestSharedDDL(t *testing.T) {
 	store := open(t)
 	for range 2 {
 		mustExec(t, store.DB(), ddl)
+	}
+}
+
+// A process that migrates all machines of a table and binds one counts over all: versions
+// that only the others have reached are not given again.
+func TestMigratedMachinesCount(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	owner, guest := define(t, receptionText), define(t, acceptanceText)
+	path := filepath.Join(t.TempDir(), "items.db")
+	store := openAt(t, path)
+	if err := store.Migrate(ctx, owner, guest); err != nil {
+		t.Fatal(err)
+	}
+	mustCreate(t, bind(t, store, owner), "i")
+	mustFire(t, bind(t, store, guest), "accept", "i", nil)
+	mustExec(t, store.DB(), "DELETE FROM items")
+
+	other := openAt(t, path)
+	if err := other.Migrate(ctx, owner, guest); err != nil {
+		t.Fatal(err)
+	}
+	res, err := bind(t, other, owner).Create(ctx, engine.Row{"id": "i"})
+	if err != nil || res.Version != 3 {
+		t.Errorf("created again at version %d, %v, want 3: the guest had reached 2", res.Version, err)
+	}
+}
+
+// Definitions that cannot be counted together are refused before anything is created.
+func TestMigrateRefusesTwoJournalsOfOneTable(t *testing.T) {
+	t.Parallel()
+	store := open(t)
+	err := store.Migrate(context.Background(), define(t, receptionText), define(t, acceptanceText+"journal: {table: other_log}\n"))
+	if err == nil || !strings.Contains(err.Error(), "machines reception and acceptance share table items") {
+		t.Errorf("Migrate = %v, want it refused", err)
+	}
+	var n int
+	if err := store.DB().Get(&n, "SELECT count(*) FROM sqlite_master"); err != nil || n != 0 {
+		t.Errorf("%d tables, %v, want none", n, err)
 	}
 }

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/fsmgen/fsmgen/engine"
 )
@@ -57,6 +58,7 @@ func uniqueChecks() []check {
 		{name: "a transition into a declared key that is taken is no conflict", run: uniqueFire},
 		{name: "a constraint the definition does not know is returned as it is", run: uniqueUndeclared},
 		{name: "two machines over one table share its version", run: uniqueShared},
+		{name: "two machines over one table with two journals are refused", run: uniqueJournals},
 	}
 }
 
@@ -179,4 +181,14 @@ func uniqueShared(e *env) {
 		e.Errorf("First is %+v, of an earlier row", res.First)
 	}
 	step("print", engine.Applied, "printed", 6)
+}
+
+func uniqueJournals(e *env) {
+	e.open(parcel)
+	_, err := e.eng.Machine(e.Context(), e.parse(label+"journal: {table: label_log}\n"))
+	for _, part := range []string{"machines parcel and label share table parcels", "the journal fsm_journal", "the journal label_log", "name the same table under `journal:`"} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			e.Errorf("a second machine with a journal of its own: %v, want an error that says %q", err, part)
+		}
+	}
 }

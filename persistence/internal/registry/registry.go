@@ -1,0 +1,108 @@
+// Package registry knows which machines of a store stand over the same table.
+package registry
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/fsmgen/fsmgen/definitions"
+)
+
+// Max is how many machines with a journal may share one table.
+const Max = 4
+
+// Registry remembers the journaled machines of each table. They share its version, so
+// "the last version" and "the last creation" of a row count over all of them, and can
+// only be counted in one journal. Machines without a journal leave nothing to count.
+// The zero value is empty; it is safe for concurrent use.
+type Registry struct {
+	mu     sync.RWMutex
+	tables map[string][]*definitions.Machine
+}
+
+// Join adds machines to their tables, all or none. Of two definitions of one name the
+// newer counts.
+func (r *Registry) Join(defs ...*definitions.Machine) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	joined := map[string][]*definitions.Machine{}
+	for _, def := range defs {
+		if !def.Journal.Enabled {
+			continue
+		}
+		table := def.Table.Name
+		present, ok := joined[table]
+		if !ok {
+			present = r.tables[table]
+		}
+		present, err := with(present, def)
+		if err != nil {
+			return err
+		}
+		joined[table] = present
+	}
+	if r.tables == nil {
+		r.tables = map[string][]*definitions.Machine{}
+	}
+	for table, present := range joined {
+		r.tables[table] = present
+	}
+	return nil
+}
+
+// with gives a copy of the machines of a table in which def is one of them.
+func with(present []*definitions.Machine, def *definitions.Machine) ([]*definitions.Machine, error) {
+	out, known := slices.Clone(present), false
+	for i, other := range present {
+		if other.Name == def.Name {
+			out[i], known = def, true
+			continue
+		}
+		if other.Journal.Table != def.Journal.Table {
+			return nil, fmt.Errorf("machines %s and %s share table %s, but %s writes the journal %s and %s the journal %s: "+
+				"versions and creations of a row are counted in one journal; name the same table under `journal:` in both definitions",
+				other.Name, def.Name, def.Table.Name, other.Name, other.Journal.Table, def.Name, def.Journal.Table)
+		}
+	}
+	switch {
+	case known:
+		return out, nil
+	case len(out) == Max:
+		return nil, fmt.Errorf("machine %s cannot join table %s, which %s share already: at most %d machines with a journal may stand over one table",
+			def.Name, def.Table.Name, names(out), Max)
+	}
+	return append(out, def), nil
+}
+
+// Machines gives the names of the journaled machines over a table, in the order in which
+// they came.
+func (r *Registry) Machines(table string) []string {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return names(r.tables[table])
+}
+
+// Machine is the n-th journaled machine over a table that has one, or the last where
+// there are fewer.
+func (r *Registry) Machine(table string, n int) string {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	present := r.tables[table]
+	return present[min(n, len(present)-1)].Name
+}
+
+// Shared reports whether more than one journaled machine stands over a table.
+func (r *Registry) Shared(table string) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return len(r.tables[table]) > 1
+}
+
+func names(defs []*definitions.Machine) []string {
+	out := make([]string, len(defs))
+	for i, def := range defs {
+		out[i] = def.Name
+	}
+	return out
+}

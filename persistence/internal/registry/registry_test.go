@@ -1,0 +1,71 @@
+package registry
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fsmgen/fsmgen/definitions"
+)
+
+// machine is one over table t; no journal where that is empty.
+func machine(name, journal string) *definitions.Machine {
+	def := &definitions.Machine{Name: name}
+	def.Table.Name = "t"
+	def.Journal = definitions.Journal{Enabled: journal != "", Table: journal}
+	return def
+}
+
+// join joins and wants an error with all of the parts, or none where there are no parts.
+func join(t *testing.T, r *Registry, parts []string, defs ...*definitions.Machine) {
+	t.Helper()
+	err := r.Join(defs...)
+	if len(parts) == 0 {
+		if err != nil {
+			t.Errorf("Join: %v", err)
+		}
+		return
+	}
+	for _, part := range parts {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("Join = %v, want it to say %q", err, part)
+		}
+	}
+}
+
+// holds checks which machines the table has.
+func holds(t *testing.T, r *Registry, want ...string) {
+	t.Helper()
+	if got := r.Machines("t"); !slices.Equal(got, want) {
+		t.Errorf("the table has %v, want %v", got, want)
+	}
+	for n := range Max {
+		if len(want) > 0 && r.Machine("t", n) != want[min(n, len(want)-1)] {
+			t.Errorf("Machine(%d) = %s of %v", n, r.Machine("t", n), want)
+		}
+	}
+	if r.Shared("t") != (len(want) > 1) {
+		t.Errorf("Shared = %v of %v", r.Shared("t"), want)
+	}
+}
+
+func TestMachinesOfATableHaveOneJournal(t *testing.T) {
+	t.Parallel()
+	var r Registry
+	holds(t, &r)
+	join(t, &r, nil, machine("bare", ""))
+	holds(t, &r)
+	join(t, &r, nil, machine("a", "x"))
+	join(t, &r, nil, machine("a", "x"))
+	join(t, &r, nil, machine("a", "y")) // alone it may choose another
+	holds(t, &r, "a")
+	join(t, &r, []string{"machines a and b", "table t", "a writes the journal y", "b the journal x", "`journal:`"}, machine("b", "x"))
+	holds(t, &r, "a")
+	join(t, &r, []string{"machines a and c"}, machine("b", "y"), machine("c", "x"))
+	holds(t, &r, "a") // all or none
+	join(t, &r, nil, machine("b", "y"), machine("c", "y"), machine("other", ""), machine("d", "y"))
+	join(t, &r, []string{"machine e", "[a b c d]"}, machine("e", "y"))
+	join(t, &r, []string{"machines b and a"}, machine("a", "x"))
+	join(t, &r, nil, machine("e", ""))
+	holds(t, &r, "a", "b", "c", "d")
+}
