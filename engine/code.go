@@ -16,6 +16,8 @@ type Hook struct {
 	Guard func(ctx context.Context, e Event) error
 	// Effect runs after the CAS, in the same transaction. Its error undoes the
 	// transition. Calls of machines go through In(tx), with the context it is given.
+	// It runs again where a database asks for another attempt, after ROLLBACK: what it
+	// does outside of tx must bear being done twice.
 	Effect func(ctx context.Context, tx Tx, e Event) error
 	// After runs after COMMIT, at most once. Its error or panic never fails the call.
 	After func(ctx context.Context, e Event) error
@@ -219,8 +221,11 @@ func (m *Machine) attemptCode(ctx context.Context, q *request, s *Snapshot, even
 	return Result{}, false, nil
 }
 
-// retryable reports whether the store's error says that the database, and not the
-// effect, stood in the way. A deadline of something the effect called is the effect's.
+// retryable reports whether the whole unit is worth running again: a database, and not
+// the effect, stood in the way. That may be another database, of which the effect passes
+// an error on. It makes no difference: nothing of the unit was applied, and an effect can
+// be run again after a deadlock of its own too. A deadline of something the effect called
+// is the effect's.
 func (e *effectError) retryable(err error) bool {
 	if !errors.Is(e, ErrBusy) && (errors.Is(e, context.Canceled) || errors.Is(e, context.DeadlineExceeded)) {
 		return false

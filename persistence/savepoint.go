@@ -43,13 +43,13 @@ func (s *savepoints) take() (name string, give func()) {
 }
 
 // rollbackTo takes back what the engine did in a caller's transaction, also past the
-// call's deadline, and returns the error that ends the call. Where that says that the
-// whole transaction is gone nothing more may be sent; where the way back fails, the
-// whole is to be rolled back.
+// call's deadline, and returns the error that ends the call. Where the way back fails,
+// the whole is to be rolled back.
+//
+// It is tried after every error of an effect, whatever that wraps: it may be of another
+// database. If it was this transaction that ended, its savepoints are gone, and the
+// server says so.
 func (t *table) rollbackTo(ctx context.Context, tx engine.Tx, name string, cause error) error {
-	if t.gone(cause) {
-		return cause
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.s.wait)
 	defer cancel()
 	x := t.execer(ctx, tx)
@@ -62,21 +62,23 @@ func (t *table) rollbackTo(ctx context.Context, tx engine.Tx, name string, cause
 		return cause
 	case errors.Is(cause, errMiss):
 		return &engine.Fault{Class: engine.ClassRetryable, Err: fmt.Errorf("the call could not be taken back: %w", err)}
+	case t.gone(cause):
+		return &engine.Fault{Class: engine.ClassRetryable, Err: cause}
 	}
 	// The text of the cause alone: its chain would make an answer of this.
 	return &engine.Fault{Class: engine.ClassRetryable, Err: fmt.Errorf("the call could not be taken back: %w, after: %v", err, cause)} //nolint:errorlint // the cause is told, not matched: it was answered
 }
 
-// gone reports whether an error says that the transaction is no more. A context error
-// does not: it may be that of something an effect called.
-func (t *table) gone(cause error) bool {
-	if cause == nil || errors.Is(cause, errMiss) {
+// gone reports whether an error of a statement says that its transaction is no more. A
+// context error does not: a statement that was not sent any more gives it too.
+func (t *table) gone(err error) bool {
+	if errors.Is(err, errMiss) {
 		return false
 	}
 	var f *engine.Fault
-	if !errors.As(cause, &f) && (errors.Is(cause, context.Canceled) || errors.Is(cause, context.DeadlineExceeded)) {
+	if !errors.As(err, &f) && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
 		return false
 	}
-	class := t.s.Classify(cause)
+	class := t.s.Classify(err)
 	return class == engine.ClassRetryable || class == engine.ClassUnknown
 }

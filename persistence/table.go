@@ -183,6 +183,7 @@ func (t *table) within(ctx context.Context, tx engine.Tx, guarded bool, effect f
 		}
 	}()
 	if err := fn(x); err != nil {
+		done = t.gone(err) // then nothing more may be sent
 		return err
 	}
 	if effect != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/fsmgen/fsmgen/engine"
@@ -139,4 +140,32 @@ func TestHooksOfCallsAtOnce(t *testing.T) {
 			s.Errorf("after ran %v", s.said)
 		}
 	})
+}
+
+// The transaction ended within the effect, as a deadlock or a cut connection ends it:
+// whatever the effect's error is, the caller must roll back and begin again.
+func TestEffectWhoseTransactionEnded(t *testing.T) {
+	for _, cause := range []error{
+		errors.New("no"),
+		&engine.Fault{Class: engine.ClassRetryable, Err: errors.New("a deadlock")},
+		&engine.Fault{Class: engine.ClassUnknown, Err: errors.New("the connection broke")},
+	} {
+		onEach(t, func(s *site) {
+			if s.sql == nil {
+				s.Skip("an effect has no way to end a transaction in memory")
+			}
+			s.effect = func(ctx context.Context, tx engine.Tx, _ engine.Event) error {
+				_, err := tx.ExecContext(ctx, "ROLLBACK")
+				s.must(err)
+				return fmt.Errorf("posting: %w", cause)
+			}
+			tx := s.begin()
+			_, err := s.fire(t.Context(), s.m.In(tx), "finish")
+			if !errors.Is(err, engine.ErrBusy) || !strings.Contains(err.Error(), cause.Error()) {
+				s.Errorf("%v: the error is %v, want ErrBusy", cause, err)
+			}
+			_ = tx.Rollback()
+			s.row("open", 1)
+		})
+	}
 }

@@ -5,13 +5,16 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	driver "github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
 
+	"github.com/fsmgen/fsmgen/definitions"
 	"github.com/fsmgen/fsmgen/engine"
 	"github.com/fsmgen/fsmgen/persistence/internal/recorder"
 	"github.com/fsmgen/fsmgen/persistence/internal/servertest"
@@ -218,4 +221,75 @@ func TestStrangers(t *testing.T) {
 		})
 	}
 	r.whole(t)
+}
+
+// A statement of an effect loses a deadlock, which ends the whole transaction. The way
+// back to the call's savepoint is the only thing that is sent then, and begins nothing:
+// without autocommit any other statement would open a transaction of its own.
+func TestDeadlockInAnEffect(t *testing.T) {
+	r, log := recorded(t, order)
+	def := *r.def
+	def.Transitions = slices.Clone(def.Transitions)
+	at := slices.IndexFunc(def.Transitions, func(tr definitions.Transition) bool { return tr.Name == "pay" })
+	def.Transitions[at].Effect = "post"
+	m, err := r.eng.Machine(t.Context(), &def, engine.Code{"post": {Effect: func(ctx context.Context, tx engine.Tx, _ engine.Event) error {
+		_, err := tx.ExecContext(ctx, "UPDATE orders SET payment_ref = 'effect' WHERE id = 'o-2'")
+		return err
+	}}})
+	check(t, err)
+	for _, id := range []string{"o-1", "o-2", "x-1", "x-2", "x-3", "x-4", "x-5", "x-6", "x-7", "x-8"} {
+		r.create(t, id, nil)
+	}
+	conn, err := r.store.DB().Conn(t.Context())
+	check(t, err)
+	defer conn.Close() //nolint:errcheck // it goes back
+	run := func(on engine.Tx, texts ...string) {
+		t.Helper()
+		for _, text := range texts {
+			_, err := on.ExecContext(t.Context(), text)
+			check(t, err)
+		}
+	}
+	run(conn, "SET autocommit = 0", "START TRANSACTION")
+	// The other has written more, so that the server ends this one. It comes back when the
+	// effect waits for its row.
+	other, err := r.store.DB().BeginTx(t.Context(), nil)
+	check(t, err)
+	run(other, "UPDATE orders SET payment_ref = 'x' WHERE id >= 'x'", "UPDATE orders SET payment_ref = 'x' WHERE id = 'o-2'")
+	effect := func(e recorder.Event) bool { return strings.Contains(e.Text, "'effect'") }
+	done := make(chan error, 1)
+	log.Inject(recorder.Fault{Before: recorder.Once(effect, func(recorder.Event) error {
+		go func() {
+			_, err := other.ExecContext(context.WithoutCancel(t.Context()), "UPDATE orders SET payment_ref = 'x' WHERE id = 'o-1'")
+			done <- errors.Join(err, other.Rollback())
+		}()
+		return nil
+	})})
+	log.Reset()
+	_, err = m.In(conn).Fire(t.Context(), "pay", "o-1", engine.Args{"payment_ref": "p"})
+	var server *driver.MySQLError
+	if !errors.Is(err, engine.ErrBusy) || !errors.As(err, &server) || server.Number != errDeadlock {
+		t.Fatalf("%v, want ErrBusy with the deadlock", err)
+	}
+	check(t, <-done)
+	var sent []string
+	events := log.Events()
+	lost := slices.IndexFunc(events, effect)
+	for _, e := range events[lost+1:] {
+		if e.Conn == events[lost].Conn {
+			sent = append(sent, e.String())
+		}
+	}
+	if want := []string{"ROLLBACK TO SAVEPOINT fsmgen_call_0"}; !slices.Equal(sent, want) {
+		t.Errorf("after the deadlock was sent %q, want %q", sent, want)
+	}
+	var open int
+	check(t, conn.QueryRowContext(t.Context(), "SELECT @@in_transaction").Scan(&open))
+	if open != 0 {
+		t.Error("a transaction was begun")
+	}
+	run(conn, "ROLLBACK", "SET autocommit = 1")
+	if status, version := r.where(t, "o-1"); status != "pending" || version != 1 || r.entries(t, "o-1") != 1 {
+		t.Errorf("o-1 is %s at version %d", status, version)
+	}
 }

@@ -2,8 +2,11 @@ package storetest
 
 import (
 	"context"
+	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"sync/atomic"
 
 	"github.com/fsmgen/fsmgen/engine"
@@ -44,6 +47,8 @@ func codeChecks() []check {
 		{name: "a panic of the effect undoes all, and is raised again", run: codeEffectPanics},
 		{name: "in a caller's transaction an effect's error takes back the call alone", run: eachTx(codeInTx)},
 		{name: "in a caller's transaction, past the call's deadline too", run: eachTx(codeLateInTx)},
+		{name: "in a caller's transaction, also where another database failed the effect", run: eachTx(codeElsewhereInTx)},
+		{name: "an effect that another database stopped for now is run again", run: codeElsewhere},
 		{name: "after runs when the caller's transaction has committed", run: codeAfterInTx},
 		{name: "an effect's call without In is refused, not waited for", run: codeEffectWithoutIn},
 	}
@@ -292,6 +297,85 @@ func codeInTx(e *env, begin func() *Tx) {
 	e.wantOrder("inner", false)
 	e.wantOrder("later", true)
 	e.wantRow("t", "done", 2)
+}
+
+// elsewhere are errors of calls that an effect made on another store or connection: they
+// say nothing about the transaction it runs in.
+func elsewhere() []error {
+	return []error{
+		&engine.Fault{Class: engine.ClassRetryable, Err: errors.New("a deadlock elsewhere")},
+		&engine.Fault{Class: engine.ClassUnknown, Err: errors.New("a connection broken elsewhere")},
+		&engine.Fault{Class: engine.ClassRetryable, Err: context.DeadlineExceeded},
+		driver.ErrBadConn,
+		sql.ErrConnDone,
+		sql.ErrTxDone,
+		io.ErrUnexpectedEOF,
+		engine.ErrBusy,
+		engine.ErrUnknownOutcome,
+	}
+}
+
+func codeElsewhereInTx(e *env, begin func() *Tx) {
+	h := e.openCode()
+	ctx := e.Context()
+	tx := begin()
+	e.must(e.orderInEffect(ctx, tx.Tx, "before"))
+	for _, cause := range elsewhere() {
+		h.effect = func(ctx context.Context, tx engine.Tx, _ engine.Event) error {
+			if err := e.orderInEffect(ctx, tx, "inner"); err != nil {
+				return err
+			}
+			return fmt.Errorf("posting: %w", cause)
+		}
+		if _, err := e.m.In(tx.Tx).Fire(ctx, "settle", "t", engine.Args{"note": "n"}); !errors.Is(err, cause) {
+			e.Errorf("%v: the error is %v", cause, err)
+		}
+		got, err := e.m.In(tx.Tx).Get(ctx, "t")
+		e.must(err)
+		if got.State != "open" || got.Version != 1 {
+			e.Errorf("%v: after the failed effect the row is %+v", cause, got)
+		}
+		if _, err := e.machines["order"].In(tx.Tx).Get(ctx, "inner"); !errors.Is(err, engine.ErrNotFound) {
+			e.Errorf("%v: what the effect made: %v, want ErrNotFound", cause, err)
+		}
+	}
+	h.effect = nil
+	_, err := e.m.In(tx.Tx).Fire(ctx, "settle", "t", engine.Args{"note": "n"})
+	e.must(err)
+	e.must(tx.Commit())
+	e.wantOrder("before", true)
+	e.wantOrder("inner", false)
+	e.wantRow("t", "done", 2)
+}
+
+// codeElsewhere: nothing of the unit was applied, so the engine runs it again, whichever
+// database stood in the way. An outcome that is unknown elsewhere is not tried twice.
+func codeElsewhere(e *env) {
+	h := e.openCode()
+	for _, cause := range elsewhere() {
+		var f *engine.Fault
+		if !errors.As(cause, &f) { // what a driver says, each dialect reads by itself
+			continue
+		}
+		runs := int64(1)
+		if f.Class == engine.ClassRetryable && !errors.Is(cause, context.DeadlineExceeded) {
+			runs = 2
+		}
+		before := h.effects.Load()
+		h.effect = func(ctx context.Context, tx engine.Tx, _ engine.Event) error {
+			if h.effects.Load() > before+1 {
+				return nil
+			}
+			return errors.Join(e.orderInEffect(ctx, tx, "inner"), cause)
+		}
+		_, err := e.m.Fire(e.Context(), "settle", "t", engine.Args{"note": "n"})
+		if h.effects.Load() != before+runs || (err == nil) != (runs == 2) || (err != nil && !errors.Is(err, cause)) {
+			e.Errorf("%v: the effect ran %d times, the error is %v; want %d runs", cause, h.effects.Load()-before, err, runs)
+		}
+		if e.wantOrder("inner", false); err == nil {
+			e.apply("undo", "t", nil)
+		}
+	}
 }
 
 func codeAfterInTx(e *env) {
