@@ -23,6 +23,10 @@ type savepoints struct {
 	used []bool
 }
 
+// effectPoints names them for all stores of the process: an effect may call through
+// another store, in its own transaction. Two processes never share one.
+var effectPoints savepoints //nolint:gochecknoglobals // what stores share is a connection's names
+
 // take returns a name that nobody holds, and what gives it back.
 func (s *savepoints) take() (name string, give func()) {
 	s.mu.Lock()

@@ -27,7 +27,6 @@ type Store struct {
 	wait       time.Duration
 	owned      bool
 	machines   registry.Registry
-	savepoints savepoints
 	pipelined  bool
 	judge      *judge // nil: every call by itself, or as the runner combines them
 }

@@ -169,7 +169,7 @@ func (t *table) within(ctx context.Context, tx engine.Tx, guarded bool, effect f
 	}
 	name := savepoint
 	if effect != nil {
-		own, give := t.s.savepoints.take()
+		own, give := effectPoints.take()
 		defer give()
 		name = own
 	}

@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/fsmgen/fsmgen/engine"
+	"github.com/fsmgen/fsmgen/persistence/mysql"
+	"github.com/fsmgen/fsmgen/persistence/postgres"
+	"github.com/fsmgen/fsmgen/persistence/sqlite"
 )
 
 // swallows is an effect that does not look at the error of its statement.
@@ -166,6 +169,71 @@ func TestEffectWhoseTransactionEnded(t *testing.T) {
 			}
 			_ = tx.Rollback()
 			s.row("open", 1)
+		})
+	}
+}
+
+// beside gives the machine over a second store of the same database, whose effect is
+// another.
+func (s *site) beside(effect func(context.Context, engine.Tx, engine.Event) error) *engine.Machine {
+	s.Helper()
+	var store engine.Store
+	var err error
+	switch s.name {
+	case "memory":
+		s.Skip("there is no second store over the same memory")
+	case "sqlite":
+		store, err = sqlite.New(s.sql.DB())
+	case "postgres":
+		store, err = postgres.New(s.sql.DB())
+	default:
+		store, err = mysql.New(s.sql.DB())
+	}
+	s.must(err)
+	eng, err := engine.New(store)
+	s.must(err)
+	code := s.code()
+	code["on_finish"] = engine.Hook{Effect: effect}
+	m, err := eng.Machine(s.Context(), s.m.Definition(), code)
+	s.must(err)
+	return m
+}
+
+// An effect makes a call through another store of the process, in its own transaction. The
+// savepoints of both stand on one connection.
+func TestEffectsOfTwoStoresInOneTransaction(t *testing.T) {
+	no := errors.New("no")
+	for _, c := range []struct {
+		name         string
+		inner, outer error
+		state, other string
+	}{
+		{"both succeed", nil, nil, "done", "done"},
+		{"the outer one fails", nil, no, "open", "open"},
+		{"the inner one fails", no, nil, "done", "open"},
+		{"both fail", no, no, "open", "open"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			onEach(t, func(s *site) {
+				guest := s.beside(func(context.Context, engine.Tx, engine.Event) error { return c.inner })
+				s.create("guest")
+				s.effect = func(ctx context.Context, tx engine.Tx, _ engine.Event) error {
+					if _, err := guest.In(tx).Fire(ctx, "finish", "guest", nil); !errors.Is(err, c.inner) {
+						s.Errorf("the inner call: %v, want %v", err, c.inner)
+					}
+					return c.outer
+				}
+				tx := s.begin()
+				if _, err := s.fire(t.Context(), s.m.In(tx), "finish"); !errors.Is(err, c.outer) {
+					s.Errorf("the outer call: %v, want %v", err, c.outer)
+				}
+				for id, state := range map[string]string{"j": c.state, "guest": c.other} {
+					if got, err := s.m.In(tx).Get(t.Context(), id); err != nil || got.State != state {
+						s.Errorf("%s is %s, %v, want %s", id, got.State, err, state)
+					}
+				}
+				s.must(tx.Commit())
+			})
 		})
 	}
 }
