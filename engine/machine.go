@@ -120,13 +120,16 @@ func (m *Machine) Journal(ctx context.Context, id string) ([]Entry, error) {
 }
 
 // Can returns nil if the call would succeed now, as a transition or as a
-// duplicate, and else the error the call would give.
+// duplicate, and else the error the call would give. It changes nothing and locks
+// nothing, also inside a transaction: a moment later the answer may be another.
 func (m *Machine) Can(ctx context.Context, id, transition string, args Args) error {
 	q, err := m.prepare(ctx, transition, id, nil, args, nil, true)
 	if err != nil {
 		return err
 	}
-	s, err := m.table.Inspect(ctx, m.tx, q.inquiry())
+	in := q.inquiry()
+	in.Unlocked = true
+	s, err := m.table.Inspect(ctx, m.tx, in)
 	if err != nil {
 		return m.readError(ctx, id, err)
 	}

@@ -40,7 +40,7 @@ type Table interface {
 	// as one atomic unit. A CAS that matched nothing is no error.
 	Apply(ctx context.Context, tx Tx, call *Call) (Change, error)
 	// Inspect reads the row and its journal together. Inside a transaction the
-	// row is locked.
+	// row is locked, unless the inquiry says otherwise.
 	Inspect(ctx context.Context, tx Tx, q Inquiry) (Snapshot, error)
 	// Create inserts the row and its journal entry as one atomic unit. An id or
 	// declared unique key that exists is no error: Change.OK is false.
@@ -142,6 +142,9 @@ type Inquiry struct {
 	Version    int64  // the version the caller named, or AnyVersion
 	// Values are those of a creation, for declared unique keys.
 	Values []any
+	// Unlocked: the answer need not hold any longer than the read, so nothing is locked
+	// inside a transaction, which may be one that only reads.
+	Unlocked bool
 }
 
 // Snapshot is one consistent view of a row and of what its journal knows.

@@ -120,10 +120,11 @@ func (t *table) inspect(ctx context.Context, tx engine.Tx, q engine.Inquiry) (en
 	if q.Transition >= 0 {
 		st = &t.planOf(q.Transition).inspect
 	}
-	if tx != nil && t.f.LockRead != "" {
+	locks := tx != nil && !q.Unlocked
+	if locks && t.f.LockRead != "" {
 		return t.inspectLocked(ctx, tx, v)
 	}
-	if tx != nil && t.f.TakeLock {
+	if locks && t.f.TakeLock {
 		if _, _, err := t.execer(ctx, tx).Exec(t.takeLock.text, nil); err != nil {
 			return engine.Snapshot{}, t.s.fault(err, t.def.Journal.Table)
 		}

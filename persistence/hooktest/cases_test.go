@@ -2,7 +2,9 @@ package hooktest
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -138,6 +140,39 @@ func TestCase10ErrorSaysWhatWasTrueThen(t *testing.T) {
 		}
 		if err.Error() != said || !strings.Contains(said, "job.retry") || !strings.Contains(said, `"j"`) || !strings.Contains(said, "open") {
 			s.Errorf("it said %q, and says %q", said, err)
+		}
+	})
+}
+
+// Can promises something of now alone, so it locks nothing: it works where nothing can be
+// locked, and keeps nobody from the row.
+func TestCanLocksNothing(t *testing.T) {
+	onEach(t, func(s *site) {
+		if s.sql == nil {
+			s.Skip("there is no read-only transaction in memory")
+		}
+		// SQLite's driver knows no read-only transaction, but the store has a pool of them.
+		for _, options := range []*sql.TxOptions{{ReadOnly: true}, {}, {Isolation: sql.LevelRepeatableRead, ReadOnly: true}, {Isolation: sql.LevelRepeatableRead}} {
+			if s.name == "sqlite" && options.Isolation != sql.LevelDefault {
+				continue
+			}
+			tx, err := s.sql.Reader().BeginTx(t.Context(), options)
+			s.must(err)
+			m := s.m.In(tx)
+			for transition, want := range map[string]error{"finish": nil, "close": nil, "retry": engine.ErrNotAllowed} {
+				if err := m.Can(t.Context(), "j", transition, nil); !errors.Is(err, want) {
+					s.Errorf("%+v: Can(%s) = %v, want %v", options, transition, err, want)
+				}
+			}
+			if err := m.Can(t.Context(), "nobody", "close", nil); !errors.Is(err, engine.ErrNotFound) {
+				s.Errorf("%+v: Can of a row that is not there: %v", options, err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), wait/2)
+			if _, err := s.fire(ctx, s.m, "note", engine.WithKey(fmt.Sprint(options))); err != nil {
+				s.Errorf("%+v: after Can in a transaction that is open: %v", options, err)
+			}
+			cancel()
+			s.must(tx.Rollback())
 		}
 	})
 }
