@@ -141,7 +141,11 @@ func (tv *transitionView) addDocs(t *definitions.Transition) {
 	}
 	tv.Doc = comment(paragraphs(first, docLines(t.Doc), wrap(errorsText(t, tv.Conditional), docWidth))...)
 	can := tv.Can + " returns nil, or the error that firing " + t.Name + " would give if the row were o."
-	tv.CanDoc = comment(append([]string{can}, "It reads nothing but its arguments.")...)
+	reads := "It reads nothing but its arguments."
+	if t.Guard != "" {
+		reads = "It reads nothing but its arguments, and does not ask the guard " + t.Guard + "."
+	}
+	tv.CanDoc = comment(can, reads)
 }
 
 func edgeList(head string, edges []string) []string {

@@ -122,6 +122,9 @@ func (m *Machine) Journal(ctx context.Context, id string) ([]Entry, error) {
 // Can returns nil if the call would succeed now, as a transition or as a
 // duplicate, and else the error the call would give. It changes nothing and locks
 // nothing, also inside a transaction: a moment later the answer may be another.
+//
+// A guard that the transition names is asked as the call would ask it, which is not for
+// a duplicate; its no is ErrRejected. Effects and `after` hooks do not run.
 func (m *Machine) Can(ctx context.Context, id, transition string, args Args) error {
 	q, err := m.prepare(ctx, transition, id, nil, args, nil, true)
 	if err != nil {
@@ -133,14 +136,19 @@ func (m *Machine) Can(ctx context.Context, id, transition string, args Args) err
 	if err != nil {
 		return m.readError(ctx, id, err)
 	}
-	if v := m.rules.classify(q, &s); v.err != nil {
+	v := m.rules.classify(q, &s)
+	switch {
+	case v.err != nil:
 		return v.err
+	case !v.again: // a duplicate, which asks no guard
+		return nil
 	}
-	return nil
+	event := m.event(q, &s)
+	return m.guard(ctx, q, &s, &event)
 }
 
-// Can is [Machine.Can] for a row already read, without I/O and without the
-// journal: it knows neither keys nor history.
+// Can is [Machine.Can] for a row already read, without I/O, without the journal and
+// without Go code: it knows neither keys nor history nor guards.
 func (r *Rules) Can(transition, id, state string, version int64, fields, args []any) error {
 	t, ok := r.byTransit[transition]
 	if !ok {

@@ -42,6 +42,8 @@ func codeChecks() []check {
 	return []check{
 		{name: "guard, effect and after see the row, and run once", run: codeRuns},
 		{name: "a guard's no is ErrRejected, and nothing is written", run: codeGuard},
+		{name: "Can asks the guard, and runs nothing else", run: codeCan},
+		{name: "in a caller's transaction Can asks the guard", run: eachTx(codeCanInTx)},
 		{name: "an effect's error undoes all it did", run: codeEffectFails},
 		{name: "an effect's error keeps its chain, whatever it wraps", run: codeEffectWraps},
 		{name: "a panic of the effect undoes all, and is raised again", run: codeEffectPanics},
@@ -169,6 +171,82 @@ func codeGuard(e *env) {
 	e.wantJournal("t", "")
 	h.guard = nil
 	e.apply("settle", "t", engine.Args{"note": "n"}, engine.WithKey("k"))
+}
+
+// wantCan holds what Can says of a transition of the first machine, also in tx, and how
+// often the guard was asked.
+func (e *env) wantCan(h *hooks, m *engine.Machine, transition string, kind, cause error, asked int64) {
+	e.Helper()
+	before := h.guards.Load()
+	var args engine.Args
+	if transition == "settle" {
+		args = engine.Args{"note": "n"}
+	}
+	err := m.Can(e.Context(), "t", transition, args)
+	if !errors.Is(err, kind) || (cause != nil && !errors.Is(err, cause)) || (err == nil) != (kind == nil) {
+		e.Errorf("Can(%s) = %v, want %v with %v", transition, err, kind, cause)
+	}
+	if n := h.guards.Load() - before; n != asked {
+		e.Errorf("Can(%s) asked the guard %d times, want %d", transition, n, asked)
+	}
+}
+
+func codeCan(e *env) {
+	h := e.openCode()
+	h.effect = func(context.Context, engine.Tx, engine.Event) error { return errors.New("Can ran the effect") }
+	var seen engine.Event
+	h.guard = func(_ context.Context, ev engine.Event) error {
+		seen = ev
+		return nil
+	}
+	e.wantCan(h, e.m, "settle", nil, nil, 1)
+	if seen.Transition != "settle" || seen.Entity.State != "open" || seen.Entity.Version != 1 || seen.Args[0] != "n" || seen.Result.Outcome != 0 {
+		e.Errorf("the guard was told %+v", seen)
+	}
+	no := errors.New("the limit is reached")
+	h.guard = func(context.Context, engine.Event) error { return no }
+	e.wantCan(h, e.m, "settle", engine.ErrRejected, no, 1)
+	_, err := e.m.Fire(e.Context(), "settle", "t", engine.Args{"note": "n"})
+	can := e.m.Can(e.Context(), "t", "settle", engine.Args{"note": "n"})
+	if e.wantError(err, engine.ErrRejected); fmt.Sprint(can) != err.Error() {
+		e.Errorf("Can says %v, the call %v", can, err)
+	}
+	h.guard = func(context.Context, engine.Event) error { panic("boom") }
+	func() {
+		defer func() {
+			if p := recover(); p != "boom" {
+				e.Errorf("recovered %v", p)
+			}
+		}()
+		_ = e.m.Can(e.Context(), "t", "settle", engine.Args{"note": "n"})
+		e.Error("the guard's panic was swallowed")
+	}()
+	e.checkIdle()
+	e.wantRow("t", "open", 1)
+	e.wantJournal("t", "")
+	h.guard, h.effect = nil, nil
+	e.apply("settle", "t", engine.Args{"note": "n"})
+	h.guard = func(context.Context, engine.Event) error { return no }
+	e.wantCan(h, e.m, "settle", nil, nil, 0) // a duplicate
+	e.apply("void", "t", nil)
+	e.wantCan(h, e.m, "undo", engine.ErrNotAllowed, nil, 0)
+	if h.afters.Load() != 1 {
+		e.Errorf("after ran %d times, want once", h.afters.Load())
+	}
+}
+
+func codeCanInTx(e *env, begin func() *Tx) {
+	h := e.openCode()
+	no := errors.New("the limit is reached")
+	tx := begin()
+	m := e.m.In(tx.Tx)
+	e.wantCan(h, m, "settle", nil, nil, 1)
+	h.guard = func(context.Context, engine.Event) error { return no }
+	e.wantCan(h, m, "settle", engine.ErrRejected, no, 1)
+	e.must(e.orderInEffect(e.Context(), tx.Tx, "later")) // the transaction is usable
+	e.must(tx.Commit())
+	e.wantOrder("later", true)
+	e.wantRow("t", "open", 1)
 }
 
 func codeEffectFails(e *env) {

@@ -306,7 +306,8 @@ func (m *Machine) Journal(ctx context.Context, id string) ([]engine.Entry, error
 	return m.fsm.Journal(ctx, id)
 }
 
-// Can returns nil, or the error that firing t with args would give now.
+// Can returns nil, or the error that firing t with args would give now. It locks nothing,
+// and asks the guard where t names one.
 func (m *Machine) Can(ctx context.Context, id string, t Transition, args engine.Args) error {
 	return m.fsm.Can(ctx, id, string(t), args)
 }
@@ -336,7 +337,7 @@ func (m *Machine) Settle(ctx context.Context, id string, args SettleArgs, opts .
 }
 
 // CanSettle returns nil, or the error that firing settle would give if the row were o.
-// It reads nothing but its arguments.
+// It reads nothing but its arguments, and does not ask the guard risk_cleared.
 func CanSettle(o Settlement, args SettleArgs) error {
 	if o.Status.Can(TransitionSettle) {
 		return nil
@@ -354,7 +355,7 @@ func (m *Machine) Pay(ctx context.Context, id string, opts ...engine.CallOption)
 }
 
 // CanPay returns nil, or the error that firing pay would give if the row were o.
-// It reads nothing but its arguments.
+// It reads nothing but its arguments, and does not ask the guard risk_cleared.
 func CanPay(o Settlement) error {
 	if o.Status.Can(TransitionPay) {
 		return nil

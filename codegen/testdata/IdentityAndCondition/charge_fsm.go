@@ -278,7 +278,8 @@ func (m *Machine) Journal(ctx context.Context, id int64) ([]engine.Entry, error)
 	return m.fsm.Journal(ctx, strconv.FormatInt(id, 10))
 }
 
-// Can returns nil, or the error that firing t with args would give now.
+// Can returns nil, or the error that firing t with args would give now. It locks nothing,
+// and asks the guard where t names one.
 func (m *Machine) Can(ctx context.Context, id int64, t Transition, args engine.Args) error {
 	return m.fsm.Can(ctx, strconv.FormatInt(id, 10), string(t), args)
 }

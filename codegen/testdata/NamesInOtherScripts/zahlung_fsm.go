@@ -335,7 +335,8 @@ func (m *Machine) Journal(ctx context.Context, id string) ([]engine.Entry, error
 	return m.fsm.Journal(ctx, id)
 }
 
-// Can returns nil, or the error that firing t with args would give now.
+// Can returns nil, or the error that firing t with args would give now. It locks nothing,
+// and asks the guard where t names one.
 func (m *Machine) Can(ctx context.Context, id string, t Transition, args engine.Args) error {
 	return m.fsm.Can(ctx, id, string(t), args)
 }

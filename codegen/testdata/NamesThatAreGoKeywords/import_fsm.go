@@ -367,7 +367,8 @@ func (m *Machine) Journal(ctx context.Context, id string) ([]engine.Entry, error
 	return m.fsm.Journal(ctx, id)
 }
 
-// Can returns nil, or the error that firing t with args would give now.
+// Can returns nil, or the error that firing t with args would give now. It locks nothing,
+// and asks the guard where t names one.
 func (m *Machine) Can(ctx context.Context, id string, t Transition, args engine.Args) error {
 	return m.fsm.Can(ctx, id, string(t), args)
 }
@@ -396,7 +397,7 @@ func (m *Machine) Type(ctx context.Context, id string, args TypeArgs, opts ...en
 }
 
 // CanType returns nil, or the error that firing type would give if the row were o.
-// It reads nothing but its arguments.
+// It reads nothing but its arguments, and does not ask the guard map.
 func CanType(o Import, args TypeArgs) error {
 	if o.Status.Can(TransitionType) {
 		return nil

@@ -433,7 +433,8 @@ func (m *Machine) Journal(ctx context.Context, id string) ([]engine.Entry, error
 	return m.fsm.Journal(ctx, id)
 }
 
-// Can returns nil, or the error that firing t with args would give now.
+// Can returns nil, or the error that firing t with args would give now. It locks nothing,
+// and asks the guard where t names one.
 func (m *Machine) Can(ctx context.Context, id string, t Transition, args engine.Args) error {
 	return m.fsm.Can(ctx, id, string(t), args)
 }
@@ -497,7 +498,7 @@ func (m *Machine) Init(ctx context.Context, id string, opts ...engine.CallOption
 }
 
 // CanInit returns nil, or the error that firing init would give if the row were o.
-// It reads nothing but its arguments.
+// It reads nothing but its arguments, and does not ask the guard context.
 func CanInit(o Context) error {
 	if o.Status.Can(TransitionInit) {
 		return nil
@@ -634,7 +635,7 @@ func (m *Machine) Close(ctx context.Context, id string, opts ...engine.CallOptio
 }
 
 // CanClose returns nil, or the error that firing close would give if the row were o.
-// It reads nothing but its arguments.
+// It reads nothing but its arguments, and does not ask the guard error.
 func CanClose(o Context) error {
 	if o.Status.Can(TransitionClose) {
 		return nil

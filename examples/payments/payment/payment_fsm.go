@@ -340,7 +340,8 @@ func (m *Machine) Journal(ctx context.Context, id string) ([]engine.Entry, error
 	return m.fsm.Journal(ctx, id)
 }
 
-// Can returns nil, or the error that firing t with args would give now.
+// Can returns nil, or the error that firing t with args would give now. It locks nothing,
+// and asks the guard where t names one.
 func (m *Machine) Can(ctx context.Context, id string, t Transition, args engine.Args) error {
 	return m.fsm.Can(ctx, id, string(t), args)
 }
@@ -372,7 +373,7 @@ func (m *Machine) Settle(ctx context.Context, id string, args SettleArgs, opts .
 }
 
 // CanSettle returns nil, or the error that firing settle would give if the row were o.
-// It reads nothing but its arguments.
+// It reads nothing but its arguments, and does not ask the guard risk_cleared.
 func CanSettle(o Payment, args SettleArgs) error {
 	if o.Status.Can(TransitionSettle) {
 		return nil
