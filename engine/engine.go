@@ -69,6 +69,10 @@ var errOpenTx = errors.New("the context belongs to an open transaction of this s
 // the engine's bounds on retries. Calls of fn go through In(tx), with the context
 // fn is given.
 //
+// After COMMIT the `after` hooks of the calls run, in the order of the calls. A ROLLBACK
+// TO a savepoint that fn sends by itself is not seen: the hooks of what it undid run all
+// the same.
+//
 // An error of fn is returned as it is, after ROLLBACK. If the outcome of COMMIT is
 // unknown the error is ErrUnknownOutcome and fn is not run again.
 func (e *Engine) InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error {

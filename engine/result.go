@@ -89,7 +89,8 @@ type Row map[string]any
 
 // AfterCommit runs the Go code that the definition names under `after` for this
 // result. Inside a caller's transaction call it once COMMIT has succeeded; where
-// there is nothing to run, and outside of one, it does nothing.
+// there is nothing to run, and outside of one, it does nothing. A ROLLBACK TO a savepoint
+// of the caller's own is not seen here: do not call it for what that undid.
 func (r Result) AfterCommit(ctx context.Context) error {
 	if r.after == nil {
 		return nil
