@@ -44,7 +44,7 @@ func (r *Rules) classify(q *request, s *Snapshot) verdict {
 	if t.sources[s.Row.State] {
 		return r.fromSource(q, s)
 	}
-	stale := q.version >= 0 && q.version != s.Row.Version
+	stale := q.version != AnyVersion && q.version != s.Row.Version
 	if t.def.Key.Declared() {
 		if stale {
 			return r.conflict(q, s)
@@ -82,7 +82,7 @@ func entryName(e *Entry) string {
 
 // fromSource answers a miss on a row from which the transition does leave.
 func (r *Rules) fromSource(q *request, s *Snapshot) verdict {
-	if q.version >= 0 && q.version != s.Row.Version {
+	if q.version != AnyVersion && q.version != s.Row.Version {
 		return r.conflict(q, s)
 	}
 	if s.Row.Version == math.MaxInt64 {
@@ -162,7 +162,7 @@ func (r *Rules) settled(q *request, s *Snapshot) bool {
 	switch {
 	case !s.Found || s.Row.State < 0:
 		return false
-	case q.version < 0: // no target leads back into a source
+	case q.version == AnyVersion: // no target leads back into a source
 		return t.sources[s.Row.State]
 	case s.Row.Version == q.version+1:
 		return !t.targets[s.Row.State]

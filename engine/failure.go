@@ -77,7 +77,7 @@ func (m *Machine) seen(ctx context.Context, q *request, err error) (Result, bool
 // settles reports whether running the call again can tell what happened: the key
 // does, and for a bare machine a named version or a graph without way back.
 func (m *Machine) settles(q *request) bool {
-	return m.rules.def.Journal.Enabled || q.version >= 0 || m.rules.transitions[q.call.Transition].rerunnable()
+	return m.rules.def.Journal.Enabled || q.version != AnyVersion || m.rules.transitions[q.call.Transition].rerunnable()
 }
 
 func (m *Machine) repeat(ctx context.Context, q *request, f *Fault) (bool, error) {

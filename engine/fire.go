@@ -102,8 +102,8 @@ func (r *Rules) unknownTransition(name, id string) error {
 // settle applies the call's options: version, and for a journaled machine the record.
 func (m *Machine) settle(q *request, t *transitionRules, o *callOptions, probe bool) error {
 	if o.hasVer {
-		if o.version < 1 {
-			return fmt.Errorf("WithVersion(%d): versions start at 1", o.version)
+		if o.version == AnyVersion {
+			return fmt.Errorf("WithVersion(%d): no row can be at this version", o.version)
 		}
 		q.version, q.call.Version = o.version, o.version
 	}

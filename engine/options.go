@@ -88,7 +88,8 @@ func WithKey(key string) CallOption {
 	return func(o *callOptions) { o.key, o.hasKey = key, true }
 }
 
-// WithVersion makes the call apply only to this version of the row.
+// WithVersion makes the call apply only to this version of the row. Versions of rows that
+// the engine creates start at 1; those of rows made elsewhere may be 0 or negative.
 func WithVersion(v int64) CallOption {
 	return func(o *callOptions) { o.version, o.hasVer = v, true }
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"database/sql"
+	"math"
 	"time"
 )
 
@@ -88,8 +89,8 @@ func (f *Fault) Error() string { return f.Err.Error() }
 func (f *Fault) Unwrap() error { return f.Err }
 
 // AnyVersion is the version of a call that names none. Rows made elsewhere may stand at
-// version 0.
-const AnyVersion = -1
+// any other.
+const AnyVersion = math.MinInt64
 
 // Call is one transition, checked and ready to be sent.
 type Call struct {

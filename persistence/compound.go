@@ -132,10 +132,10 @@ func (t *table) nameOfStatus(b *builder, variable string) {
 // stepCompound is the unit of one transition where one round trip does it all.
 func (t *table) stepCompound(x Execer, p *plan, v *values, wait bool) (engine.Change, error) {
 	v.edge = edge{from: p.single, to: p.whole.target}
-	if v.call.Version >= 0 {
+	if v.call.Version != engine.AnyVersion {
 		v.edge.version = v.call.Version + 1
 	}
-	st := t.compoundText(v.call.Transition, p, v.call.Version >= 0, wait)
+	st := t.compoundText(v.call.Transition, p, v.call.Version != engine.AnyVersion, wait)
 	var version, was, became any
 	dest := []any{&version}
 	if p.single < 0 {

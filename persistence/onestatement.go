@@ -216,7 +216,7 @@ func (t *table) stepOne(x Execer, p *plan, v *values, lock, keyed bool) (engine.
 		if err != nil {
 			return engine.Change{}, err
 		}
-		if !found || state < 0 || !p.sources[state] || (v.call.Version >= 0 && v.call.Version != version) {
+		if !found || state < 0 || !p.sources[state] || (v.call.Version != engine.AnyVersion && v.call.Version != version) {
 			return engine.Change{}, errMiss
 		}
 	}
@@ -224,10 +224,10 @@ func (t *table) stepOne(x Execer, p *plan, v *values, lock, keyed bool) (engine.
 		return engine.Change{}, errMiss
 	}
 	v.edge = edge{from: p.single, to: p.whole.target}
-	if v.call.Version >= 0 {
+	if v.call.Version != engine.AnyVersion {
 		v.edge.version = v.call.Version + 1
 	}
-	st := t.oneText(v.call.Transition, p, v.call.Version >= 0, keyed)
+	st := t.oneText(v.call.Transition, p, v.call.Version != engine.AnyVersion, keyed)
 	var version, was, became any
 	dest := []any{&version}
 	if p.single < 0 {

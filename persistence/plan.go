@@ -214,7 +214,7 @@ func (t *table) entryUnion(b *builder, def *definitions.Transition, p *plan) {
 	b.sql(" UNION ALL ")
 	t.entryText(b, kindNext, func() {
 		b.sql(" AND version = ").compared(func(v *values) any {
-			if v.q.Version < 0 {
+			if v.q.Version == engine.AnyVersion {
 				return nil
 			}
 			return v.q.Version + 1

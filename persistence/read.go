@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/fsmgen/fsmgen/engine"
 )
@@ -239,7 +240,7 @@ func (f foundEntries) add(kind string, e *entryRow) error {
 // fill completes a snapshot. What happened before the row's last creation belongs
 // to an earlier row of the same id: only keys count for ever.
 func (f foundEntries) fill(s *engine.Snapshot) {
-	var since int64
+	since := int64(math.MinInt64)
 	if s.Creation = f[kindCreation]; s.Creation != nil {
 		since = s.Creation.Version
 	}

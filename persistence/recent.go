@@ -82,7 +82,7 @@ func (t *table) sort(e *engine.Entry, q *engine.Inquiry, found foundEntries) {
 	}
 	p := t.planOf(q.Transition)
 	take(kindOwn, e.Transition == p.def.Name)
-	take(kindNext, q.Version >= 0 && e.Version == q.Version+1)
+	take(kindNext, q.Version != engine.AnyVersion && e.Version == q.Version+1)
 	for i, in := range p.sources {
 		take(kindSource, in && slices.Contains(namesInJournal(&t.def.States[i]), e.To))
 	}

@@ -67,7 +67,7 @@ func (t *table) apply(ctx context.Context, tx engine.Tx, call *engine.Call) (eng
 	p := t.planOf(call.Transition)
 	a := application{
 		t: t, p: p, v: t.callValues(call), inTx: tx != nil, waits: ctx.Done() == nil, keyed: call.Key != "" && !call.KeyOwn,
-		plain: !t.def.Journal.Enabled && (call.Version >= 0 || t.tellsVersion()) && p.single >= 0 && p.whole.target >= 0 && !p.whole.readsRow,
+		plain: !t.def.Journal.Enabled && (call.Version != engine.AnyVersion || t.tellsVersion()) && p.single >= 0 && p.whole.target >= 0 && !p.whole.readsRow,
 	}
 	a.compound = t.compound(tx, call, p, a.plain)
 	err := a.run(ctx, tx)
@@ -204,7 +204,7 @@ func (t *table) step(x Execer, p *plan, v *values) (engine.Change, error) {
 		if err != nil {
 			return engine.Change{}, err
 		}
-		if !found || state < 0 || !p.sources[state] || (named >= 0 && named != version) {
+		if !found || state < 0 || !p.sources[state] || (named != engine.AnyVersion && named != version) {
 			return engine.Change{}, errMiss
 		}
 		from, named = state, version
@@ -217,7 +217,7 @@ func (t *table) step(x Execer, p *plan, v *values) (engine.Change, error) {
 		}
 	}
 	st := &u.any
-	if named >= 0 {
+	if named != engine.AnyVersion {
 		st, v.edge.version = &u.named, named+1
 	}
 	affected, lastID, err := x.Exec(st.text, st.args(v))
@@ -228,7 +228,7 @@ func (t *table) step(x Execer, p *plan, v *values) (engine.Change, error) {
 		return engine.Change{}, errMiss
 	}
 	v.edge.from, v.edge.to = from, u.target
-	if err := t.learn(x, v, named < 0, lastID); err != nil {
+	if err := t.learn(x, v, named == engine.AnyVersion, lastID); err != nil {
 		return engine.Change{}, err
 	}
 	if t.def.Journal.Enabled {
@@ -251,7 +251,7 @@ func (t *table) lockRow(x Execer, v *values, state int, version int64) (int64, [
 	if err != nil {
 		return 0, nil, err
 	}
-	if !found || row.State != state || (version >= 0 && version != row.Version) {
+	if !found || row.State != state || (version != engine.AnyVersion && version != row.Version) {
 		return 0, nil, errMiss
 	}
 	return row.Version, row.Values, nil
@@ -260,7 +260,7 @@ func (t *table) lockRow(x Execer, v *values, state int, version int64) (int64, [
 // mustRead reports whether the row is read before the CAS. The CAS pins what was
 // read, so a row that changed in between is a miss.
 func (t *table) mustRead(p *plan, named int64) bool {
-	return p.single < 0 || (t.f.ReadFirst && named < 0)
+	return p.single < 0 || (t.f.ReadFirst && named == engine.AnyVersion)
 }
 
 func (t *table) readState(x Execer, v *values) (state int, version int64, found bool, err error) {

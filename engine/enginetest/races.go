@@ -108,9 +108,6 @@ func staleVersion(ctx context.Context, w *walker, p plan) error {
 		return err
 	}
 	for _, version := range []int64{v.version - 1, v.version + 1} {
-		if version < 1 {
-			continue
-		}
 		res, err := v.fire(ctx, v.m, s, append(v.key(s.transition), engine.WithVersion(version))...)
 		if !errors.Is(err, engine.ErrConflict) {
 			return fmt.Errorf("a call for version %d of a row at version %d is answered %s", version, v.version, answer(res, err))

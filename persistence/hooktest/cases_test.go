@@ -176,3 +176,50 @@ func TestCanLocksNothing(t *testing.T) {
 		}
 	})
 }
+
+// A handle of a row that stands at any version, as programs made it that know none.
+func TestHandleAtAnyVersion(t *testing.T) {
+	for _, name := range []string{"memory", "sqlite", "postgres", "mariadb"} {
+		t.Run(name, func(t *testing.T) {
+			ctx := t.Context()
+			s := &site{T: t, name: name}
+			eng, err := engine.New(s.open(order.Definition()))
+			s.must(err)
+			orders, err := order.New(ctx, eng)
+			s.must(err)
+			for _, version := range []int64{0, -1, -7} {
+				id := fmt.Sprint("o", version)
+				if s.mem != nil {
+					s.must(s.mem.Put(ctx, order.Definition(), engine.Row{"id": id, "version": version, "amount": 5}))
+				} else {
+					_, err := orders.Create(ctx, order.NewOrder{ID: id, Amount: 5})
+					s.must(err)
+					for _, text := range []string{"DELETE FROM fsm_journal", fmt.Sprintf("UPDATE orders SET version = %d WHERE id = '%s'", version, id)} {
+						_, err := s.sql.DB().ExecContext(ctx, text)
+						s.must(err)
+					}
+				}
+				h, err := orders.Load(ctx, id)
+				s.must(err)
+				pending := h.(order.OrderPending)
+				paid, err := pending.Pay(ctx, order.PayArgs{Amount: 5, PaymentRef: "r"})
+				s.must(err)
+				if r := paid.Result(); r.Outcome != engine.Applied || r.Version != version+1 {
+					t.Errorf("from version %d: %+v", version, r)
+				}
+				if _, err := pending.Cancel(ctx, order.CancelArgs{}); !errors.Is(err, engine.ErrConflict) {
+					t.Errorf("from version %d the handle that is behind got %v", version, err)
+				}
+				again, err := pending.Pay(ctx, order.PayArgs{Amount: 5, PaymentRef: "r"})
+				if err != nil || again.Result().Outcome != engine.AlreadyReached {
+					t.Errorf("from version %d the repeat: %+v, %v", version, again.Result(), err)
+				}
+				shipped, err := paid.Ship(ctx)
+				if err != nil || shipped.Result().Version != version+2 {
+					t.Errorf("from version %d: %+v, %v", version, shipped.Result(), err)
+				}
+			}
+			s.idle()
+		})
+	}
+}

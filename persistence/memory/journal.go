@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/fsmgen/fsmgen/definitions"
@@ -41,14 +42,17 @@ func (t *table) record(l *layer, id string, e entry) error {
 
 // lastVersion is the last version any machine of the table has reached on the row.
 func (t *table) lastVersion(l *layer, id string) int64 {
-	var last int64
 	if !t.def.Journal.Enabled {
-		return last
+		return 0
 	}
+	last, known := int64(math.MinInt64), false
 	for _, machine := range t.s.machines.Machines(t.def.Table.Name) {
 		if entries := l.journal(t.entityKey(machine, id)); len(entries) > 0 {
-			last = max(last, entries[len(entries)-1].Version)
+			last, known = max(last, entries[len(entries)-1].Version), true
 		}
+	}
+	if !known {
+		return 0
 	}
 	return last
 }
@@ -110,7 +114,7 @@ func (t *table) inspect(l *layer, q engine.Inquiry) (s engine.Snapshot, err erro
 // before belongs to an earlier row of the same id.
 func (t *table) history(s *engine.Snapshot, l *layer, q engine.Inquiry) {
 	s.Creation = t.creation(l, q.ID)
-	var since int64
+	since := int64(math.MinInt64)
 	if s.Creation != nil {
 		since = s.Creation.Version
 	}
@@ -130,7 +134,7 @@ func (t *table) history(s *engine.Snapshot, l *layer, q engine.Inquiry) {
 		if e.Transition == def.Name {
 			s.Own, s.Undone = ownEntry(e), false
 		}
-		if q.Version >= 0 && e.Version == q.Version+1 {
+		if q.Version != engine.AnyVersion && e.Version == q.Version+1 {
 			s.Next = ownEntry(e)
 		}
 	}

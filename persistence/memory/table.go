@@ -60,7 +60,7 @@ func (t *table) apply(l *layer, call *engine.Call) (engine.Change, error) {
 		return engine.Change{}, nil
 	}
 	before, err := t.state(call.ID, r)
-	if err != nil || before.State < 0 || (call.Version >= 0 && call.Version != before.Version) {
+	if err != nil || before.State < 0 || (call.Version != engine.AnyVersion && call.Version != before.Version) {
 		return engine.Change{}, nil //nolint:nilerr // the inspection says it
 	}
 	in := t.rules.Input(call.Transition, before.Values, call.Args, call.Now)

@@ -1,6 +1,12 @@
 package storetest
 
-import "github.com/fsmgen/fsmgen/engine"
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/fsmgen/fsmgen/engine"
+)
 
 func versionChecks() []check {
 	return []check{
@@ -9,6 +15,8 @@ func versionChecks() []check {
 		{name: "a version that is stale because of another call stays ErrConflict", run: versionOther},
 		{name: "moved between the caller's read and the write", run: versionRace},
 		{name: "rolled back versions are not used up", run: versionRolledBack},
+		{name: "any version that a row holds can be named", run: versionAny},
+		{name: "Go code is pinned to the version it saw, whichever that is", run: versionPinned},
 	}
 }
 
@@ -104,4 +112,59 @@ func versionRolledBack(e *env) {
 	e.must(tx.Rollback())
 	e.wantRow("o", "pending", 1)
 	e.wantResult(e.apply("pay", "o", pay, engine.WithVersion(1), engine.WithKey("k")), engine.Applied, "paid", 2)
+}
+
+// versionAny: rows made elsewhere begin at any version, and a journal that does is a
+// history like any other.
+func versionAny(e *env) {
+	e.open(order, bare)
+	e.need(len(e.h.Features.Forms) > 0, "transactions of a caller's own")
+	pay := engine.Args{"payment_ref": "x"}
+	for _, version := range []int64{0, 1, -1, -2, -7, 1 << 40, math.MinInt64 + 1, math.MaxInt64 - 2} {
+		id := fmt.Sprint("at", version)
+		e.insert(engine.Row{"id": id, "status": "pending", "version": version, "amount": 5, "currency": "EUR"})
+		e.refuse(engine.ErrConflict, "pay", id, pay, engine.WithVersion(version+1))
+		e.refuse(engine.ErrConflict, "cancel", id, nil, engine.WithVersion(version+1))
+		e.wantResult(e.apply("pay", id, pay, engine.WithVersion(version)), engine.Applied, "paid", version+1)
+		res := e.fire("pay", id, pay, engine.WithVersion(version)) // its own doing
+		if e.wantResult(res, engine.AlreadyReached, "paid", version+1); res.First == nil || res.First.Version != version+1 {
+			e.Errorf("from version %d: First is %+v", version, res.First)
+		}
+		e.refuse(engine.ErrConflict, "ship", id, nil, engine.WithVersion(version))
+		tx := e.begin(e.h.Features.Forms[0], 0)
+		res, err := e.m.In(tx.Tx).Fire(e.Context(), "cancel", id, nil, engine.WithVersion(version+1))
+		e.must(err)
+		e.wantResult(res, engine.Applied, "cancelled", version+2)
+		e.must(tx.Commit())
+		e.wantResult(e.fire("pay", id, pay, engine.WithVersion(version)), engine.AlreadyPassed, "cancelled", version+2)
+		e.wantJournal(id, "pay", "cancel")
+
+		def := e.machines["bare"].Definition()
+		e.must(e.b.Insert(e.Context(), def, engine.Row{"id": id, "status": "a", "version": version}))
+		for _, want := range []engine.Outcome{engine.Applied, engine.AlreadyReached} {
+			res, err := e.machines["bare"].Fire(e.Context(), "go", id, nil, engine.WithVersion(version))
+			e.must(err)
+			e.wantResult(res, want, "b", version+1)
+		}
+	}
+}
+
+// versionPinned: the row moves while the guard looks at it.
+func versionPinned(e *env) {
+	h := e.openCode()
+	for _, version := range []int64{0, -1, -7, 7} {
+		id := fmt.Sprint("at", version)
+		e.insert(engine.Row{"id": id, "status": "open", "version": version, "amount": 1})
+		var seen []int64
+		h.guard = func(ctx context.Context, ev engine.Event) error {
+			if seen = append(seen, ev.Entity.Version); len(seen) > 1 {
+				return nil
+			}
+			return e.b.Update(ctx, e.m.Definition(), id, engine.Row{"version": version + 1})
+		}
+		res := e.apply("settle", id, engine.Args{"note": "n"})
+		if fmt.Sprint(seen) != fmt.Sprint([]int64{version, version + 1}) || res.Version != version+2 {
+			e.Errorf("from version %d the guard saw %v, and the call reached version %d", version, seen, res.Version)
+		}
+	}
 }
