@@ -55,19 +55,15 @@ func newPicture(m *definitions.Machine) *picture {
 	seen := map[edge]bool{}
 	for i := range m.Transitions {
 		t := &m.Transitions[i]
-		for _, move := range t.Moves {
-			for _, target := range move.Targets {
-				label := oneLine(t.Name)
-				if c := conditionText(t.When, move.When, target.When); c != "" {
-					label += " [" + c + "]"
-				}
-				for _, from := range move.From {
-					e := edge{index[from], index[target.State], label}
-					if !seen[e] {
-						seen[e] = true
-						p.edges = append(p.edges, e)
-					}
-				}
+		for way := range t.Edges() {
+			label := oneLine(t.Name)
+			if c := conditionText(t.When, way.Move.When, way.Target.When); c != "" {
+				label += " [" + c + "]"
+			}
+			e := edge{index[way.From], index[way.Target.State], label}
+			if !seen[e] {
+				seen[e] = true
+				p.edges = append(p.edges, e)
 			}
 		}
 	}

@@ -30,12 +30,16 @@ type handleMove struct {
 func (v *fileView) handle(state string) string { return v.Type + definitions.GoSuffix(state) }
 
 func (v *fileView) addHandles(m *definitions.Machine) {
+	targets := make([]map[string][]string, len(m.Transitions))
+	for j := range m.Transitions {
+		targets[j] = m.Transitions[j].Targets()
+	}
 	for _, s := range m.States {
 		h := handleView{Type: v.handle(s.Name)}
 		h.Doc = comment(wrap(fmt.Sprintf("%s is a row in state %s.", h.Type, s.Name), docWidth)...)
 		for j := range m.Transitions {
-			if targets := targetsFrom(&m.Transitions[j], s.Name); len(targets) > 0 {
-				h.Moves = append(h.Moves, v.handleMove(h.Type, s.Name, j, targets))
+			if to := targets[j][s.Name]; len(to) > 0 {
+				h.Moves = append(h.Moves, v.handleMove(h.Type, s.Name, j, to))
 			}
 		}
 		v.Handles = append(v.Handles, h)
@@ -56,22 +60,6 @@ func (v *fileView) handleMove(handle, state string, j int, targets []string) han
 	doc := fmt.Sprintf("%s is [Machine.%s] at the version of the handle: %s → %s.", mv.Method, mv.Method, state, list(targets, "or"))
 	mv.Doc = comment(wrap(doc, docWidth)...)
 	return mv
-}
-
-// targetsFrom lists the states a transition can lead to from one state.
-func targetsFrom(t *definitions.Transition, state string) []string {
-	var targets []string
-	for _, move := range t.Moves {
-		if !slices.Contains(move.From, state) {
-			continue
-		}
-		for _, target := range move.Targets {
-			if !slices.Contains(targets, target.State) {
-				targets = append(targets, target.State)
-			}
-		}
-	}
-	return targets
 }
 
 // hookView is one method of Hooks.

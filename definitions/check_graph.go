@@ -55,7 +55,7 @@ func (l *loader) checkGraph() {
 	}
 	l.checkFinal(next)
 	if !l.lostTarget && !l.lostSource {
-		l.checkReachable(next)
+		l.checkReachable()
 	}
 	l.checkMixedEntry()
 }
@@ -74,34 +74,10 @@ func (l *loader) checkFinal(next [][]*moveDraft) {
 	}
 }
 
-func (l *loader) checkReachable(next [][]*moveDraft) {
-	seen := make([]bool, len(l.m.States))
-	var queue []int
-	visit := func(name string) {
-		if i := l.stateIndex[name]; !seen[i] {
-			seen[i] = true
-			queue = append(queue, i)
-		}
-	}
-	for _, name := range l.m.Initial {
-		visit(name)
-	}
-	done := map[*moveDraft]bool{}
-	for len(queue) > 0 {
-		i := queue[0]
-		queue = queue[1:]
-		for _, m := range next[i] {
-			if done[m] {
-				continue
-			}
-			done[m] = true
-			for _, t := range m.Targets {
-				visit(t.State)
-			}
-		}
-	}
-	for i, s := range l.m.States {
-		if !seen[i] {
+func (l *loader) checkReachable() {
+	seen := l.m.Reachable(l.m.Initial, nil)
+	for _, s := range l.m.States {
+		if !seen[s.Name] {
 			l.report(l.stateAt[s.Name], finding{rule: ruleUnreachableState, name: s.Name}, "%q can be reached from no initial state", s.Name)
 		}
 	}
@@ -137,12 +113,11 @@ func (l *loader) checkMixedEntry() {
 
 // entered returns the states the transition brings a row to from another one.
 func (d *draft) entered() map[string]bool {
+	t := d.finished()
 	states := map[string]bool{}
-	for _, m := range d.moves {
-		for _, t := range m.Targets {
-			if len(m.From) > 1 || len(m.From) == 1 && m.From[0] != t.State {
-				states[t.State] = true
-			}
+	for e := range t.Edges() {
+		if e.From != e.Target.State {
+			states[e.Target.State] = true
 		}
 	}
 	return states

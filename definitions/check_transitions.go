@@ -3,8 +3,6 @@ package definitions
 import (
 	"slices"
 	"strings"
-
-	"github.com/fsmgen/fsmgen/definitions/expr"
 )
 
 // checkTransitions looks at each transition by itself.
@@ -36,27 +34,6 @@ func (l *loader) checkSetTwice(d *draft) {
 			}
 		}
 	}
-}
-
-// condition says what is known of a condition without a row.
-type condition uint8
-
-const (
-	open condition = iota
-	always
-	never
-)
-
-func known(e *expr.Expr) condition {
-	switch {
-	case e == nil:
-		return always
-	case e.Root == nil || e.Root.Op != expr.OpLit:
-		return open
-	case e.Root.Value == true:
-		return always
-	}
-	return never
 }
 
 // checkBranches holds that every branch can be taken.

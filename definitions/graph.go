@@ -1,12 +1,94 @@
 package definitions
 
-import "slices"
+import (
+	"iter"
+	"slices"
+
+	"github.com/fsmgen/fsmgen/definitions/expr"
+)
+
+// Edge is one way on which a transition can take a row.
+type Edge struct {
+	From   string
+	Move   *Move
+	Target *Target
+}
+
+// Edges returns the ways on which the transition can take a row, in the order of its
+// moves. What is never tried is none of them: a move behind one without condition from
+// the same state, as "*" often is, and a branch behind one without condition.
+func (t *Transition) Edges() iter.Seq[Edge] {
+	return func(yield func(Edge) bool) {
+		decided := map[string]bool{} // states from which no later move is tried
+		for i := range t.Moves {
+			move := &t.Moves[i]
+			for _, from := range move.From {
+				if decided[from] {
+					continue
+				}
+				for j := range move.Targets {
+					if !yield(Edge{from, move, &move.Targets[j]}) {
+						return
+					}
+					if known(move.Targets[j].When) == always {
+						break
+					}
+				}
+				if i < len(t.Moves)-1 && known(move.When) == always {
+					decided[from] = true
+				}
+			}
+		}
+	}
+}
+
+// Targets returns the states to which the transition can lead, per state it leaves, each
+// once and in the order in which they are tried.
+func (t *Transition) Targets() map[string][]string {
+	targets := map[string][]string{}
+	for e := range t.Edges() {
+		if list := targets[e.From]; !slices.Contains(list, e.Target.State) {
+			targets[e.From] = append(list, e.Target.State)
+		}
+	}
+	return targets
+}
+
+// condition says what is known of a condition without a row.
+type condition uint8
+
+const (
+	open condition = iota
+	always
+	never
+)
+
+func known(e *expr.Expr) condition {
+	switch {
+	case e == nil:
+		return always
+	case e.Root == nil || e.Root.Op != expr.OpLit:
+		return open
+	case e.Root.Value == true:
+		return always
+	}
+	return never
+}
 
 // Reachable returns the states a row can get to from those given, by any number
 // of moves, themselves included. Moves of the transition without are left out; it
 // may be nil.
 func (m *Machine) Reachable(from []string, without *Transition) map[string]bool {
-	next := m.edges(without)
+	next := make(map[string][]string, len(m.States))
+	for i := range m.Transitions {
+		t := &m.Transitions[i]
+		if without != nil && t.Name == without.Name {
+			continue
+		}
+		for e := range t.Edges() {
+			next[e.From] = append(next[e.From], e.Target.State)
+		}
+	}
 	seen := make(map[string]bool, len(m.States))
 	queue := slices.Clone(from)
 	for _, s := range from {
@@ -15,33 +97,14 @@ func (m *Machine) Reachable(from []string, without *Transition) map[string]bool 
 	for len(queue) > 0 {
 		state := queue[0]
 		queue = queue[1:]
-		for _, move := range next[state] {
-			for _, t := range move.Targets {
-				if !seen[t.State] {
-					seen[t.State] = true
-					queue = append(queue, t.State)
-				}
+		for _, target := range next[state] {
+			if !seen[target] {
+				seen[target] = true
+				queue = append(queue, target)
 			}
 		}
 	}
 	return seen
-}
-
-// edges returns the moves out of every state.
-func (m *Machine) edges(without *Transition) map[string][]*Move {
-	next := make(map[string][]*Move, len(m.States))
-	for i := range m.Transitions {
-		t := &m.Transitions[i]
-		if without != nil && t.Name == without.Name {
-			continue
-		}
-		for j := range t.Moves {
-			for _, s := range t.Moves[j].From {
-				next[s] = append(next[s], &t.Moves[j])
-			}
-		}
-	}
-	return next
 }
 
 // PassedBy returns the states that prove by themselves that a row has taken t:
@@ -54,10 +117,10 @@ func (m *Machine) edges(without *Transition) map[string][]*Move {
 func (m *Machine) PassedBy(t *Transition) map[string]bool {
 	starts := slices.Clone(m.Initial)
 	own := map[string]bool{}
-	for _, move := range t.Moves {
-		starts = append(starts, move.From...)
-		for _, target := range move.Targets {
-			own[target.State] = true
+	for from, targets := range t.Targets() {
+		starts = append(starts, from)
+		for _, target := range targets {
+			own[target] = true
 		}
 	}
 	otherwise := m.Reachable(starts, t)
@@ -89,7 +152,10 @@ func (t *Transition) Leaves(state string) bool {
 
 // Enters reports whether the state is a target of the transition.
 func (t *Transition) Enters(state string) bool {
-	return slices.ContainsFunc(t.Moves, func(m Move) bool {
-		return slices.ContainsFunc(m.Targets, func(t Target) bool { return t.State == state })
-	})
+	for e := range t.Edges() {
+		if e.Target.State == state {
+			return true
+		}
+	}
+	return false
 }

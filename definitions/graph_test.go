@@ -137,3 +137,53 @@ func TestOrder(t *testing.T) {
 		t.Errorf("fields = %v", all.Fields)
 	}
 }
+
+// hiddenYAML has moves from "*" behind specific ones of the same transition: without
+// condition those leave nothing to "*", with one they do.
+const hiddenYAML = `
+machine: m
+table: {name: t}
+fields: {n: {type: int}}
+initial: a
+states: {a: , b: , c: , x: {final: true}, y: {final: true}}
+transitions:
+  go:
+    moves:
+      - {from: "*", to: x}
+      - {from: a, to: b}
+      - {from: b, to: [{state: c, when: n == 1}, {state: a}]}
+  try:
+    moves:
+      - {from: [a, b], to: c, when: n == 2}
+      - {from: "*", to: y}
+`
+
+func TestHiddenEdges(t *testing.T) {
+	m := mustParse(t, []byte(hiddenYAML))
+	want := map[string]string{
+		"go":  "a: b, b: c a, c: x",
+		"try": "a: c y, b: c y, c: y",
+	}
+	for name, want := range want {
+		tr, _ := m.Transition(name)
+		targets := tr.Targets()
+		var got []string
+		for _, from := range slices.Sorted(maps.Keys(targets)) {
+			got = append(got, from+": "+strings.Join(targets[from], " "))
+		}
+		if got := strings.Join(got, ", "); got != want {
+			t.Errorf("%s leads %q, want %q", name, got, want)
+		}
+	}
+	// The way from a to x is hidden: it goes through c.
+	try, _ := m.Transition("try")
+	if got := m.Reachable([]string{"a"}, try); !got["x"] || !got["c"] || got["y"] {
+		t.Errorf("from a without try: %v", got)
+	}
+	only := mustParse(t, edgesYAML("a", "a b! c!", "end: a -> b", "on: a -> c"))
+	end, _ := only.Transition("end")
+	end.Moves = append(end.Moves, Move{From: []string{"a"}, Any: true, Targets: []Target{{State: "c"}}})
+	if end.Enters("c") || !end.Enters("b") {
+		t.Error("a target that only a hidden move has is entered by nothing")
+	}
+}

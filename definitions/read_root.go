@@ -39,8 +39,8 @@ func (l *loader) read(n *node) {
 	l.checkGenerated(root)
 	l.checkTransitions(root)
 	l.checkTimeouts(root)
-	l.checkGraph()
 	l.finish()
+	l.checkGraph()
 }
 
 func (l *loader) readCreate(root *object) {

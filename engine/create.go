@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/fsmgen/fsmgen/definitions"
 	"github.com/fsmgen/fsmgen/definitions/expr"
@@ -104,7 +105,7 @@ func (m *Machine) fill(q *creation, state string, o *callOptions) error {
 	if q.stateSaid = state != ""; !q.stateSaid {
 		state = def.Initial[0]
 	}
-	if !contains(def.Initial, state) {
+	if !slices.Contains(def.Initial, state) {
 		return fmt.Errorf("status %q is not initial; initial are %s", state, listOr(def.Initial, "none"))
 	}
 	q.State = m.rules.byName[state]

@@ -27,7 +27,7 @@ func NewFSM(def *definitions.Machine, state string) (*FSM, error) {
 	var events fsm.Events
 	for i := range def.Transitions {
 		t := &def.Transitions[i]
-		for src, targets := range edges(t) {
+		for src, targets := range t.Targets() {
 			for _, dst := range targets {
 				event := t.Name
 				if len(targets) > 1 {
@@ -44,30 +44,6 @@ func NewFSM(def *definitions.Machine, state string) (*FSM, error) {
 	return fsm.NewFSM(state, events, nil), nil
 }
 
-// edges gives the possible targets of a transition per source, without repeats.
-func edges(t *definitions.Transition) map[string][]string {
-	out := map[string][]string{}
-	for _, mv := range t.Moves {
-		for _, src := range mv.From {
-			for _, target := range mv.Targets {
-				if !contains(out[src], target.State) {
-					out[src] = append(out[src], target.State)
-				}
-			}
-		}
-	}
-	return out
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
-}
-
 // verifyWithFSM holds the compiled table against looplab's own view of the same
 // definition: every edge must be possible there. It runs once per machine; the
 // hot path uses the table alone, which costs no lock and no allocation.
@@ -78,7 +54,7 @@ func (r *Rules) verifyWithFSM() error {
 	}
 	for i := range r.transitions {
 		t := &r.transitions[i]
-		for src, targets := range edges(t.def) {
+		for src, targets := range t.def.Targets() {
 			f.SetState(src)
 			for _, dst := range targets {
 				event := t.def.Name

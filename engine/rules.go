@@ -123,7 +123,6 @@ func (r *Rules) compile(i int, next func() [][]int) {
 		}
 		for _, target := range mv.Targets {
 			m.targets = append(m.targets, r.byName[target.State])
-			t.targets[r.byName[target.State]] = true
 			t.conditional = t.conditional || target.When != nil
 		}
 		t.conditional = t.conditional || mv.When != nil
@@ -135,6 +134,9 @@ func (r *Rules) compile(i int, next func() [][]int) {
 			}
 		}
 		t.moves = append(t.moves, m)
+	}
+	for e := range def.Edges() {
+		t.targets[r.byName[e.Target.State]] = true
 	}
 	for s, can := range t.sources {
 		if can {
@@ -170,7 +172,7 @@ func (t *transitionRules) fieldOf(arg string) int {
 func (r *Rules) graph() [][]int {
 	next := make([][]int, len(r.def.States))
 	for i := range r.def.Transitions {
-		for src, targets := range edges(&r.def.Transitions[i]) {
+		for src, targets := range r.def.Transitions[i].Targets() {
 			for _, dst := range targets {
 				next[r.byName[src]] = append(next[r.byName[src]], r.byName[dst])
 			}

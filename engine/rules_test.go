@@ -53,6 +53,45 @@ func TestNewFSM(t *testing.T) {
 	}
 }
 
+// A move from "*" behind a specific one without condition is no event of its own, and
+// makes no target.
+func TestHiddenMoves(t *testing.T) {
+	def := define(t, `
+machine: errand
+table: {name: errands}
+fields: {tries: {type: int}}
+initial: waiting
+states: {waiting: , running: , closed: {final: true}, paused: {final: true}}
+transitions:
+  start: {from: waiting, to: running}
+  close: {from: "*", to: closed}
+  stop:
+    moves:
+      - {from: [waiting, running], to: paused}
+      - {from: "*", to: closed}
+  end:
+    moves:
+      - {from: running, to: paused, when: tries < 3}
+      - {from: "*", to: closed}
+`)
+	f, err := NewFSM(def, "running")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for event, can := range map[string]bool{"stop": true, "stop→closed": false, "stop→paused": false, "end→closed": true, "end→paused": true, "end": false} {
+		if f.Can(event) != can {
+			t.Errorf("from running, %s is possible: %v, want %v", event, f.Can(event), can)
+		}
+	}
+	r, err := NewRules(def)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Can("stop", "e", "closed", 3, []any{int64(0)}, nil); !errors.Is(err, ErrNotAllowed) {
+		t.Errorf("stop of a row that is closed: %v, want ErrNotAllowed: it leads there from nowhere", err)
+	}
+}
+
 // wideText is a machine of n states: a ring that can be left from everywhere.
 func wideText(n int) string {
 	var b strings.Builder
