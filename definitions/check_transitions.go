@@ -53,6 +53,9 @@ func (l *loader) checkBranches(d *draft) {
 				continue
 			case open:
 			}
+			if unreadable(t.When) {
+				continue
+			}
 			text := meaning(t.When)
 			if first, again := seen[text]; again {
 				l.report(at, finding{rule: ruleUnreachableBranch, name: t.State}, "the branch to %q is never taken: that to %q has the same condition", t.State, m.Targets[first].State)
@@ -72,6 +75,9 @@ func (l *loader) checkAmbiguous(d *draft) {
 	}
 	taken := map[string][]earlier{}
 	for _, m := range d.moves {
+		if unreadable(m.When) {
+			continue
+		}
 		when := "true"
 		if known(m.When) != always {
 			when = meaning(m.When)

@@ -25,20 +25,26 @@ func (f *Field) variable() expr.Var {
 	return expr.Var{Name: f.Name, Type: f.Type, Nullable: f.Nullable, Scale: f.Scale}
 }
 
-// condition reads a `when`.
+// condition reads a `when`. One that cannot be read is unreadable, and not none.
 func (l *loader) condition(n *node, d *draft) *expr.Expr {
 	text, ok := l.text(n, "when")
 	if !ok {
-		return nil
+		return &expr.Expr{}
 	}
 	if strings.TrimSpace(text) == "" {
 		l.report(n.at, finding{rule: ruleEmptyText}, "when is empty")
-		return nil
+		return &expr.Expr{}
 	}
 	e, problems := expr.ParseCondition(strings.TrimSpace(text), l.env(d))
 	l.reportExpression(n, problems)
+	if e == nil {
+		return &expr.Expr{}
+	}
 	return e
 }
+
+// unreadable reports whether nothing is known of a condition that is there.
+func unreadable(e *expr.Expr) bool { return e != nil && e.Root == nil }
 
 // assignment reads the right-hand side of a `set`. Without a field, whose name
 // was wrong, only the shape of the value is looked at.

@@ -16,6 +16,9 @@ type draft struct {
 	args   map[string]pos
 	set    map[string]pos // fields written at transition level
 	moves  []*moveDraft
+	// An assignment, of the transition or of a move, could not be read: it may have
+	// written any field from any arg.
+	lostSet bool
 }
 
 // moveDraft is a move with its places.
@@ -137,11 +140,14 @@ func (l *loader) readSet(o *object, d *draft) ([]Assignment, map[string]pos) {
 		f, ok := l.assigned(p.key)
 		if !ok {
 			l.assignment(p.value, d, nil)
+			d.lostSet = true
 			continue
 		}
 		places[f.Name] = p.key.at
 		if e := l.assignment(p.value, d, f); e != nil {
 			list = append(list, Assignment{Field: f.Name, Value: e})
+		} else {
+			d.lostSet = true
 		}
 	}
 	slices.SortFunc(list, func(a, b Assignment) int { return strings.Compare(a.Field, b.Field) })
@@ -262,7 +268,7 @@ func (l *loader) checkWritten(d *draft, n *node, arg string) {
 	copies := func(a Assignment) bool {
 		return a.Value.Root != nil && a.Value.Root.Op == expr.OpArg && a.Value.Root.Name == arg
 	}
-	if slices.ContainsFunc(d.Set, copies) {
+	if d.lostSet || slices.ContainsFunc(d.Set, copies) {
 		return
 	}
 	for _, m := range d.moves {

@@ -7,9 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fsmgen/fsmgen/definitions/expr"
 )
 
 // small is a definition of six lines without findings.
@@ -316,6 +319,103 @@ func TestNoFollowers(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			check(t, []byte(tt.text), tt.want)
 		})
+	}
+}
+
+// followedField and followedArg do everything with one field, or arg, of a type TYPE.
+const (
+	followedField = `machine: m
+table: {name: t}
+fields: {f: {type: TYPE, nullable: true, default: x}, g: {type: string, nullable: true}, n: {type: int}}
+initial: a
+states: {a: , b: {final: true}, c: {final: true}, d: {final: true}}
+unique: [[f, n]]
+transitions:
+  go:
+    args: {x: string}
+    when: f == args.x and (f ?? args.x) in [args.x, f] or not (f > args.x) or -f < f + 1 or f == nil or n == f
+    set: {f: args.x, g: "args.x ?? (f == args.x ? f : g)", n: f + args.x}
+    identity: [x]
+    moves:
+      - {from: a, to: [{state: b, when: f}, {state: c, when: not f}, {state: b, when: f > 3}, {state: c}], when: n == f}
+      - {from: a, to: b, when: f % 2 == 0}
+      - {from: "*", to: d}
+`
+	followedArg = `machine: m
+table: {name: t}
+fields: {g: {type: string, nullable: true}, n: {type: int}}
+initial: a
+states: {a: , b: {final: true}, c: {final: true}, d: {final: true}}
+transitions:
+  go:
+    args: {x: {type: TYPE}, y: "int?"}
+    when: g == args.x and args.x + 1 > args.y
+    set: {g: args.x, n: args.x * n}
+    identity: [x]
+    key: [args.x]
+    moves:
+      - {from: a, to: [{state: b, when: args.x}, {state: c}], when: "args.x in [n, 1]"}
+      - {from: a, to: b, when: args.x}
+      - {from: "*", to: d}
+`
+)
+
+// A type that cannot be read is one finding, whatever is done with what has it.
+func TestUnreadableTypesHaveNoFollowers(t *testing.T) {
+	for bad, rule := range map[string]string{
+		"strng": ruleUnknownType, "itn": ruleUnknownType, "duration": ruleUnknownType, "invalid": ruleUnknownType, "varchar": ruleUnknownType,
+		"[int]": ruleWrongType, "{a: b}": ruleWrongType, `""`: ruleUnknownType, "~": ruleNull,
+	} {
+		for title, text := range map[string]string{"field": followedField, "arg": followedArg} {
+			t.Run(title+" "+bad, func(t *testing.T) { checkRules(t, strings.ReplaceAll(text, "TYPE", bad), rule) })
+		}
+	}
+}
+
+// What cannot be read of a condition or an assignment may be anything: nothing follows
+// from it.
+func TestUnreadableExpressionsHaveNoFollowers(t *testing.T) {
+	fill := func(parts ...string) string {
+		return strings.NewReplacer(append(parts, "SET", "f: args.x", "BRANCH", "n == 1", "MOVE1", "n == 2", "MOVE2", "n == 3")...).Replace(`machine: m
+table: {name: t}
+fields: {f: {type: string, nullable: true}, n: {type: int}}
+initial: a
+states: {a: , b: {final: true}, c: {final: true}, d: {final: true}}
+transitions:
+  go:
+    args: {x: string}
+    set: {SET}
+    identity: [x]
+    moves:
+      - {from: a, to: [{state: b, when: BRANCH}, {state: c, when: n == 4}, {state: b}], when: MOVE1}
+      - {from: a, to: c, when: MOVE2}
+      - {from: "*", to: d}
+`)
+	}
+	checkRules(t, fill())
+	for broken, rule := range map[string]string{"nn == 1": expr.RuleUnknownName, "n == 'x'": expr.RuleType, "n ==": expr.RuleSyntax, "n": expr.RuleType, `""`: ruleEmptyText, "[a]": ruleWrongType, "~": ruleNull} {
+		t.Run(broken, func(t *testing.T) {
+			checkRules(t, fill("BRANCH", broken), rule)
+			checkRules(t, fill("MOVE1", broken), rule)
+			checkRules(t, fill("MOVE1", broken, "MOVE2", broken), rule, rule)
+			checkRules(t, fill("SET", "f: "+broken), rule)
+		})
+	}
+	checkRules(t, fill("SET", "ff: args.x"), ruleUnknownField)
+}
+
+// checkRules holds the rules of all findings.
+func checkRules(t *testing.T, text string, want ...string) {
+	t.Helper()
+	_, err := Parse("m.yaml", []byte(text))
+	var problems Problems
+	errors.As(err, &problems)
+	var got []string
+	for _, p := range problems {
+		got = append(got, p.Rule)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("found %v, want %v:\n%v", got, want, err)
 	}
 }
 

@@ -92,8 +92,8 @@ func (c *checker) checkOnce(n *Node, want Type) bool {
 	switch n.Op {
 	case OpLit:
 		return c.literal(n, want)
-	case OpField, OpArg, OpNow:
-		return true // typed by the reducer
+	case OpField, OpArg, OpNow: // typed by the reducer
+		return n.Type != Invalid // a declaration without a type is reported where it stands
 	case OpNeg:
 		return c.negation(n, want)
 	case OpNot, OpAnd, OpOr:

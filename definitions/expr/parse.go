@@ -41,7 +41,7 @@ func parse(src string, env Env, check func(*checker, *Node)) (*Expr, []Problem) 
 	}
 	c := newChecker(&problems)
 	check(c, root)
-	if problems.fatal() {
+	if problems.fatal() || root.Type == Invalid {
 		return nil, problems.sorted()
 	}
 	return &Expr{Source: src, Root: root}, problems.sorted()
