@@ -84,9 +84,15 @@ func writeNew(cmd *cobra.Command, dir string, files [][2]string) error {
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "fsmgen: wrote %s\n", path)
 	}
-	fmt.Fprintln(cmd.ErrOrStderr(), `fsmgen: next: "go get -tool github.com/fsmgen/fsmgen/cmd/fsmgen" once per module, then "go generate"`)
+	fmt.Fprint(cmd.ErrOrStderr(), nextSteps)
 	return nil
 }
+
+// nextSteps is what a module needs once. Both ways end in the same: the tool is in go.mod.
+const nextSteps = `fsmgen: next: "go generate". It runs "go tool fsmgen", which a module has after
+    go mod edit -tool=github.com/fsmgen/fsmgen/cmd/fsmgen
+    go mod tidy    (until there is a release: go work init . ../fsmgen, with a clone beside the module)
+`
 
 // starter is a definition that says what most first questions are about.
 func starter(name string) string {
