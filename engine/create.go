@@ -16,7 +16,7 @@ import (
 func (m *Machine) Create(ctx context.Context, row Row, opts ...CallOption) (Result, error) {
 	id, state, values, err := m.splitRow(row)
 	if err != nil {
-		return Result{}, m.rules.invalid(-1, id, err)
+		return Result{}, m.rules.invalidCreation(id, err)
 	}
 	return m.CreateValues(ctx, id, state, values, opts...)
 }
@@ -24,10 +24,14 @@ func (m *Machine) Create(ctx context.Context, row Row, opts ...CallOption) (Resu
 // splitRow puts a row into the order of the definition.
 func (m *Machine) splitRow(row Row) (id, state string, values []any, err error) {
 	values = make([]any, len(m.rules.def.Fields))
+	if v, ok := row["id"]; ok { // first: every other fault is one of this row
+		if id, err = textID(v); err != nil {
+			return id, state, nil, err
+		}
+	}
 	for name, v := range row {
 		switch name {
 		case "id":
-			id, err = textID(v)
 		case "status":
 			text, err2 := expr.Coerce(expr.String, -1, v)
 			if err2 != nil {
@@ -73,17 +77,17 @@ func (m *Machine) CreateValues(ctx context.Context, id, state string, fields []a
 }
 
 func (m *Machine) create(ctx context.Context, id, state string, fields []any, opts []CallOption) (Result, int, error) {
-	id, err := m.checkCall(ctx, "", id)
+	id, err := m.checkCall(ctx, "", opCreate, id)
 	if err != nil {
 		return Result{}, 0, err
 	}
 	o, err := collect(opts)
 	if err != nil {
-		return Result{}, 0, m.rules.invalid(-1, id, err)
+		return Result{}, 0, m.rules.invalidCreation(id, err)
 	}
 	q := &creation{Creation: Creation{ID: id, Given: fields, Now: m.eng.clock()}}
 	if err := m.fill(q, state, &o); err != nil {
-		return Result{}, 0, m.rules.invalid(-1, id, err)
+		return Result{}, 0, m.rules.invalidCreation(id, err)
 	}
 	res, err := m.runCreate(ctx, q)
 	return res, q.attempts, err
@@ -213,7 +217,7 @@ func (m *Machine) runCreate(ctx context.Context, q *creation) (Result, error) {
 // classifyCreation decides what an existing row or key means for a Create.
 func (r *Rules) classifyCreation(q *creation, s *Snapshot) verdict {
 	fail := func(kind error, detail string) verdict {
-		e := Error{Machine: r.def.Name, ID: q.ID, Key: q.Key, Detail: detail}
+		e := Error{Machine: r.def.Name, op: opCreate, ID: q.ID, Key: q.Key, Detail: detail}
 		if s.Found {
 			e.State, e.Version = r.stateName(s.Row.State), s.Row.Version
 		}
@@ -336,5 +340,5 @@ func faultErr(f *Fault) error {
 }
 
 func (m *Machine) createError(kind error, q *creation, detail string, cause error) error {
-	return newError(kind, Error{Machine: m.rules.def.Name, ID: q.ID, Key: q.Key, Detail: detail, cause: cause})
+	return newError(kind, Error{Machine: m.rules.def.Name, op: opCreate, ID: q.ID, Key: q.Key, Detail: detail, cause: cause})
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -53,10 +54,18 @@ type Error struct {
 	// Detail says in words what happened, and what to do.
 	Detail string
 
-	kind  error // one of the sentinels, or nil for a fatal error
+	op    string // what the call is where it is no transition
+	kind  error  // one of the sentinels, or nil for a fatal error
 	cause error
 	text  string
 }
+
+// The calls that are no transitions. No transition can have one of these names.
+const (
+	opCreate  = "create"
+	opGet     = "get"
+	opJournal = "journal"
+)
 
 // newError fixes the text of e and returns it.
 func newError(kind error, e Error) *Error {
@@ -64,8 +73,8 @@ func newError(kind error, e Error) *Error {
 	var b strings.Builder
 	b.WriteString("fsmgen: ")
 	b.WriteString(e.Machine)
-	if e.Transition != "" {
-		b.WriteString("." + e.Transition)
+	if call := cmp.Or(e.Transition, e.op); call != "" {
+		b.WriteString("." + call)
 	}
 	if e.ID != "" {
 		b.WriteString(" " + strconv.Quote(e.ID))

@@ -144,3 +144,52 @@ func TestCreateAnswers(t *testing.T) {
 		wantSent(t, s, "create")
 	}
 }
+
+// Every error says which call it is of, also of calls that are no transition.
+func TestErrorsNameTheCall(t *testing.T) {
+	ctx := context.Background()
+	broken := &Fault{Class: ClassFatal, Err: errors.New("broken")}
+	s := &fakeStore{}
+	m := machineOver(t, s, orderWith(""))
+	row := Row{"id": "o-1", "amount": 5}
+	create := func(row Row, opts ...CallOption) error {
+		_, err := m.Create(ctx, row, opts...)
+		return err
+	}
+	calls := map[string]func() error{
+		`fsmgen: order.create "o-1": invalid arguments: the definition has no field "nope"`: func() error { return create(Row{"id": "o-1", "nope": 1}) },
+		`fsmgen: order.create: invalid arguments: the id is empty`:                          func() error { return create(Row{"amount": 5}) },
+		`fsmgen: order.create "o-1": invalid arguments: an option is nil`:                   func() error { return create(row, nil) },
+		`fsmgen: order.create "o-1": the database refused the call; nothing was applied: broken`: func() error {
+			s.create = []reply{{err: broken}}
+			return create(row)
+		},
+		`fsmgen: order.get "o-2": no such row: nothing has this id in table orders`: func() error {
+			s.inspect = nil
+			_, err := m.Get(ctx, "o-2")
+			return err
+		},
+		`fsmgen: order.get: invalid arguments: the id is empty`: func() error {
+			_, err := m.Get(ctx, "")
+			return err
+		},
+		`fsmgen: order.journal: invalid arguments: the id is empty`: func() error {
+			_, err := m.Journal(ctx, "")
+			return err
+		},
+		`fsmgen: order.ship "o-1": reading failed: broken`: func() error {
+			s.inspect = []sight{{err: broken}}
+			return m.Can(ctx, "o-1", "ship", nil)
+		},
+		`fsmgen: order.get "o-1": version conflict: moved, and the row is paid at version 4`: func() error {
+			return m.Conflict("", "o-1", "paid", 4, "moved")
+		},
+	}
+	for want, call := range calls {
+		err := call()
+		var e *Error
+		if err == nil || err.Error() != want || !errors.As(err, &e) || (e.Transition != "" && e.Transition != "ship") {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}

@@ -60,7 +60,7 @@ type request struct {
 // prepare checks a call against the definition before anything is sent. A probe
 // (Can) needs no key.
 func (m *Machine) prepare(ctx context.Context, transition, id string, values []any, named Args, opts []CallOption, probe bool) (*request, error) {
-	id, err := m.checkCall(ctx, transition, id)
+	id, err := m.checkCall(ctx, transition, "", id)
 	if err != nil {
 		return nil, err
 	}

@@ -66,19 +66,19 @@ func (e Entity) Row() Row {
 
 // Get reads a row. ErrNotFound, ErrUnknownState and ErrInvalidArgs are its answers.
 func (m *Machine) Get(ctx context.Context, id string) (Entity, error) {
-	id, err := m.checkCall(ctx, "", id)
+	id, err := m.checkCall(ctx, "", opGet, id)
 	if err != nil {
 		return Entity{}, err
 	}
 	row, found, err := m.table.Get(ctx, m.tx, id)
 	switch {
 	case err != nil:
-		return Entity{}, m.readError(ctx, id, err)
+		return Entity{}, m.readError(ctx, "", opGet, id, err)
 	case !found:
-		return Entity{}, newError(ErrNotFound, Error{Machine: m.rules.def.Name, ID: id, Detail: "nothing has this id in table " + m.rules.def.Table.Name})
+		return Entity{}, newError(ErrNotFound, Error{Machine: m.rules.def.Name, op: opGet, ID: id, Detail: "nothing has this id in table " + m.rules.def.Table.Name})
 	case row.State < 0:
 		return Entity{}, newError(ErrUnknownState, Error{
-			Machine: m.rules.def.Name, ID: id, Version: row.Version,
+			Machine: m.rules.def.Name, op: opGet, ID: id, Version: row.Version,
 			Detail: fmt.Sprintf("row %q has status %s, which is none of the machine's states", id, printRaw(row.Raw)),
 		})
 	}
@@ -94,7 +94,7 @@ func (m *Machine) checkNulls(id string, row RowState) error {
 	for i, v := range row.Values {
 		if f := &m.rules.def.Fields[i]; v == nil && !f.Nullable {
 			return newError(nil, Error{
-				Machine: m.rules.def.Name, ID: id, State: m.rules.stateName(row.State), Version: row.Version,
+				Machine: m.rules.def.Name, op: opGet, ID: id, State: m.rules.stateName(row.State), Version: row.Version,
 				Detail: fmt.Sprintf("column %s is NULL, and the definition says that field %s is never; say nullable: true, or fill the column", f.Column, f.Name),
 			})
 		}
@@ -105,7 +105,7 @@ func (m *Machine) checkNulls(id string, row RowState) error {
 // Journal returns what was applied to a row, in version order. It is empty for a
 // row that was made elsewhere, and for a bare machine.
 func (m *Machine) Journal(ctx context.Context, id string) ([]Entry, error) {
-	id, err := m.checkCall(ctx, "", id)
+	id, err := m.checkCall(ctx, "", opJournal, id)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (m *Machine) Journal(ctx context.Context, id string) ([]Entry, error) {
 	}
 	entries, err := m.table.Journal(ctx, m.tx, id)
 	if err != nil {
-		return nil, m.readError(ctx, id, err)
+		return nil, m.readError(ctx, "", opJournal, id, err)
 	}
 	return entries, nil
 }
@@ -134,7 +134,7 @@ func (m *Machine) Can(ctx context.Context, id, transition string, args Args) err
 	in.Unlocked = true
 	s, err := m.table.Inspect(ctx, m.tx, in)
 	if err != nil {
-		return m.readError(ctx, id, err)
+		return m.readError(ctx, transition, "", id, err)
 	}
 	v := m.rules.classify(q, &s)
 	switch {
@@ -178,18 +178,18 @@ func (r *Rules) canJudge(t int, id, state string, version int64, fields, args []
 }
 
 func (r *Rules) invalid(transition int, id string, cause error) error {
-	e := Error{Machine: r.def.Name, ID: id, Detail: cause.Error()}
-	if transition >= 0 {
-		e.Transition = r.def.Transitions[transition].Name
-	}
-	return newError(ErrInvalidArgs, e)
+	return newError(ErrInvalidArgs, Error{Machine: r.def.Name, Transition: r.def.Transitions[transition].Name, ID: id, Detail: cause.Error()})
+}
+
+func (r *Rules) invalidCreation(id string, cause error) error {
+	return newError(ErrInvalidArgs, Error{Machine: r.def.Name, op: opCreate, ID: id, Detail: cause.Error()})
 }
 
 // checkCall does what every call needs first: a usable transaction, a legal id,
 // a live context, and no transaction that the call would wait for for ever.
-func (m *Machine) checkCall(ctx context.Context, transition, id string) (string, error) {
+func (m *Machine) checkCall(ctx context.Context, transition, op, id string) (string, error) {
 	fail := func(kind error, detail string, cause error) (string, error) {
-		return id, newError(kind, Error{Machine: m.rules.def.Name, Transition: transition, ID: id, Detail: detail, cause: cause})
+		return id, newError(kind, Error{Machine: m.rules.def.Name, Transition: transition, op: op, ID: id, Detail: detail, cause: cause})
 	}
 	if m.txErr != nil {
 		return fail(ErrInvalidArgs, m.txErr.Error(), nil)
@@ -227,9 +227,10 @@ func (m *Machine) checkID(id string) error {
 }
 
 // Conflict is [ErrConflict] about the row as it was read, for generated handles: they
-// find by themselves that the row has left the version they stand for.
+// find by themselves that the row has left the version they stand for. The transition is
+// "" where they only read.
 func (m *Machine) Conflict(transition, id, state string, version int64, detail string) error {
-	e := Error{Machine: m.rules.def.Name, Transition: transition, ID: id, State: state, Version: version}
+	e := Error{Machine: m.rules.def.Name, Transition: transition, op: opGet, ID: id, State: state, Version: version}
 	if s, ok := m.rules.byName[state]; ok {
 		e.Allowed = m.rules.allowed[s]
 	}
@@ -239,10 +240,10 @@ func (m *Machine) Conflict(transition, id, state string, version int64, detail s
 
 // readError wraps an error of a read: nothing was written, so it is worth repeating
 // where the database says so.
-func (m *Machine) readError(ctx context.Context, id string, err error) error {
+func (m *Machine) readError(ctx context.Context, transition, op, id string, err error) error {
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return ctxErr
 	}
 	detail, kind := unread(err, "reading failed")
-	return newError(kind, Error{Machine: m.rules.def.Name, ID: id, cause: err, Detail: detail})
+	return newError(kind, Error{Machine: m.rules.def.Name, Transition: transition, op: op, ID: id, cause: err, Detail: detail})
 }
