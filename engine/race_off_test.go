@@ -1,0 +1,6 @@
+//go:build !race
+
+package engine
+
+// raceDetector slows everything down.
+const raceDetector = false
