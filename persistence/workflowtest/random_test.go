@@ -11,9 +11,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/fsmgen/fsmgen/definitions"
 	"github.com/fsmgen/fsmgen/engine"
+	"github.com/fsmgen/fsmgen/persistence/storetest"
 )
 
 // TestRandomDefinitions makes the same calls of a random definition on every store, and
@@ -194,15 +196,29 @@ func (x *trial) call(id string, machines []*engine.Machine, o *oracle) {
 	}
 }
 
+// begin begins a transaction, and waits where SQLite does not: its BEGIN does not know
+// how long the store would.
+func (s *site) begin() (*storetest.Tx, error) {
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		tx, err := s.Begin(context.Background(), s.txForm(), 0)
+		if err == nil || time.Now().After(end) || !strings.Contains(err.Error(), "database is locked") {
+			return tx, err
+		}
+	}
+}
+
 // inTx makes some calls in one transaction of a caller's, and keeps them or not.
 func (x *trial) inTx(id string) {
 	o, keep := x.o.clone(), x.IntN(2) == 0
 	bound := make([]*engine.Machine, len(x.m))
 	ends := make([]func() error, len(x.m))
 	for i, s := range x.sites {
-		tx, err := s.Begin(context.Background(), s.txForm(), 0)
+		tx, err := s.begin()
 		if err != nil {
 			x.fail("begin on %s: %v", s.name, err)
+			for _, end := range ends[:i] {
+				_ = end()
+			}
 			return
 		}
 		bound[i], ends[i] = x.m[i].In(tx.Tx), tx.Rollback
