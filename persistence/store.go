@@ -64,7 +64,9 @@ func New(c Config) *Store {
 	return s
 }
 
-// DB returns the pool that writes, for transactions of the caller's own.
+// DB returns the pool that writes, for transactions of the caller's own. On SQLite it has
+// one connection, so they take turns; while another process writes, a BEGIN fails at once
+// (SQLITE_BUSY), where [engine.Engine.InTx] waits.
 func (s *Store) DB() *sqlx.DB { return s.db }
 
 // Reader returns the pool that reads outside of transactions; it may be DB.
