@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 	"regexp"
 	"slices"
@@ -110,23 +111,28 @@ func statusList(text, column string) (string, bool) {
 	return m[1], true
 }
 
-// plainValue is a value that every database writes in one way. How the others come back
-// out of a constraint is the database's own affair, so they are not looked for.
-var plainValue = regexp.MustCompile(`^[A-Za-z0-9_ -]+$`)
+// plainValue is a value that every database writes in one way, but that MariaDB has what
+// is beyond ASCII in hex, see its Literal. How the others come back out of a constraint is
+// the database's own affair, so they are not looked for.
+var plainValue = regexp.MustCompile(`^[\pL\pN_ -]+$`)
 
 // lacking lists the states whose values are not in the list.
 func (s *Store) lacking(def *definitions.Machine, list string) []string {
 	var out []string
+	inHex := strings.ToLower(list)
 	for i := range def.States {
-		found := true
 		switch v := def.States[i].Value.(type) {
 		case string:
-			found = !plainValue.MatchString(v) || strings.Contains(list, "'"+v+"'")
+			digits := hex.EncodeToString([]byte(v))
+			if plainValue.MatchString(v) && !strings.Contains(list, "'"+v+"'") &&
+				!strings.Contains(inHex, "x'"+digits+"'") && !strings.Contains(inHex, "0x"+digits) {
+				out = append(out, "'"+v+"'")
+			}
 		case int64:
-			found = regexp.MustCompile(`(^|[^0-9-])'?` + strconv.FormatInt(v, 10) + `([^0-9]|$)`).MatchString(list)
-		}
-		if !found {
-			out = append(out, stateLiteral(s.d, def.States[i].Value))
+			number := strconv.FormatInt(v, 10)
+			if !regexp.MustCompile(`(^|[^0-9-])'?` + number + `([^0-9]|$)`).MatchString(list) {
+				out = append(out, number)
+			}
 		}
 	}
 	return out

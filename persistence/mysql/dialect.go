@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/fsmgen/fsmgen/definitions"
 	"github.com/fsmgen/fsmgen/definitions/expr"
@@ -50,19 +51,14 @@ func (dialect) Quote(ident string) string {
 }
 
 // Literal means the same under every sql_mode and client character set: a backslash,
-// which some modes take for itself, is written in hex. It is converted, not introduced
-// by _utf8mb4: of that MariaDB keeps the text in a CHECK, and reads it differently.
+// which some modes take for itself, and what is beyond ASCII are written in hex. That is
+// converted, not introduced by _utf8mb4: MariaDB keeps a CHECK as text, and writes a
+// string so introduced in a form that it reads as another one.
 func (dialect) Literal(s string) string {
-	if strings.ContainsRune(s, '\\') {
+	if strings.ContainsFunc(s, func(r rune) bool { return r == '\\' || r >= utf8.RuneSelf }) {
 		return "(CONVERT(X'" + hex.EncodeToString([]byte(s)) + "' USING utf8mb4))"
 	}
-	text := "'" + strings.ReplaceAll(s, "'", "''") + "'"
-	for i := range len(s) {
-		if s[i] >= 0x80 {
-			return "_utf8mb4" + text
-		}
-	}
-	return text
+	return "'" + strings.ReplaceAll(s, "'", "''") + "'"
 }
 
 func (dialect) Param(int) string { return "?" }

@@ -194,6 +194,83 @@ transitions: {age: {from: 新, to: old}}
 	}
 }
 
+// TestStatesInOtherScripts: values, names, aliases and defaults beyond ASCII stand in
+// CHECK and DEFAULT as what they are, made by Migrate or by the text of the command,
+// whatever the client's character set and the server's mode, and also once the server
+// has read the table anew.
+func TestStatesInOtherScripts(t *testing.T) {
+	first := parse(t, `
+machine: bill
+table: {name: bills}
+fields: {note: {type: string, default: "né 🛒"}}
+initial: 未付
+states: {未付: , 已付: {value: "payé", aliases: ["оплачено", "ß"]}, fin: {final: true}}
+transitions: {支付: {from: 未付, to: 已付}, end: {from: 已付, to: fin}}
+`)
+	second := parse(t, `
+machine: dunning
+table: {name: bills, status: {column: mahnung}}
+fields: {grund: {type: string, default: "überfällig"}}
+initial: まだ
+states: {まだ: , ok: {value: "済み", final: true}}
+transitions: {close: {from: まだ, to: ok}}
+`)
+	for _, charset := range []string{"utf8mb4", "latin1", "migrate"} {
+		for _, mode := range []string{"''", "'NO_BACKSLASH_ESCAPES'"} {
+			t.Run(charset+mode, func(t *testing.T) {
+				cfg := servertest.MariaDBDatabase(t)
+				store, err := Open(t.Context(), cfg.FormatDSN())
+				check(t, err)
+				defer store.Close() //nolint:errcheck // nothing is written any more
+				if charset == "migrate" {
+					check(t, store.Migrate(t.Context(), first, second))
+				} else {
+					own := with(cfg, map[string]string{"sql_mode": mode})
+					own.MultiStatements = true
+					check(t, own.Apply(driver.Charset(charset, "")))
+					db, err := pool(own)
+					check(t, err)
+					_, err = db.ExecContext(t.Context(), DDL(first, second))
+					check(t, err)
+					check(t, db.Close())
+				}
+				_, err = store.DB().ExecContext(t.Context(), "FLUSH TABLES bills")
+				check(t, err)
+				eng, err := engine.New(store)
+				check(t, err)
+				bills, err := eng.Machine(t.Context(), first)
+				check(t, err)
+				dunnings, err := eng.Machine(t.Context(), second)
+				check(t, err)
+				_, err = bills.Create(t.Context(), engine.Row{"id": "1"})
+				check(t, err)
+				for _, step := range []struct {
+					m          *engine.Machine
+					transition string
+				}{{bills, "支付"}, {dunnings, "close"}, {bills, "end"}} {
+					res, err := step.m.Fire(t.Context(), step.transition, "1", nil)
+					check(t, err)
+					if res.Outcome != engine.Applied {
+						t.Fatal(step.transition, res.Outcome)
+					}
+				}
+				var note, reason string
+				check(t, store.DB().QueryRowContext(t.Context(), "SELECT note, grund FROM bills").Scan(&note, &reason))
+				if note != "né 🛒" || reason != "überfällig" {
+					t.Errorf("defaults %q and %q", note, reason)
+				}
+				_, err = store.DB().ExecContext(t.Context(), "UPDATE bills SET status = ?", "оплачено")
+				check(t, err)
+				for _, wrong := range []string{"已付", "PAYÉ", "ss", "payé "} {
+					if _, err := store.DB().ExecContext(t.Context(), "UPDATE bills SET status = ?", wrong); err == nil {
+						t.Errorf("the CHECK takes %q", wrong)
+					}
+				}
+			})
+		}
+	}
+}
+
 // TestFoundRows is CASES 16: nothing rests on how rows are counted.
 func TestFoundRows(t *testing.T) {
 	for name, found := range map[string]bool{"changed rows": false, "found rows": true} {

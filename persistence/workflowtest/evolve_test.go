@@ -10,20 +10,22 @@ import (
 // TestTableOlderThanTheDefinition: a state is added, and the table that Migrate made
 // before still lists the old ones. New says so, and not the first row to get there.
 func TestTableOlderThanTheDefinition(t *testing.T) {
-	before := parse(t, "machine: m\ntable: {name: evolving}\ninitial: a\nstates: {a: , b: {final: true}}\ntransitions: {go: {from: a, to: b}}\n")
-	after := parse(t, "machine: m\ntable: {name: evolving}\ninitial: a\nstates: {a: , new-state: {final: true}, b: {final: true}}\ntransitions: {go: {from: a, to: b}, pack: {from: a, to: \"new-state\"}}\n")
+	before := parse(t, "machine: m\ntable: {name: evolving}\ninitial: a\nstates: {a: , bé: {final: true}}\ntransitions: {go: {from: a, to: bé}}\n")
+	after := "machine: m\ntable: {name: evolving}\ninitial: a\nstates: {a: , NEW: {final: true}, bé: {final: true}}\ntransitions: {go: {from: a, to: bé}, pack: {from: a, to: NEW}}\n"
 	for _, k := range databases() {
-		t.Run(k.name, func(t *testing.T) {
-			t.Parallel()
-			s := bind(t, k.name, k.open(t), before)
-			_, err := s.eng.Machine(t.Context(), after)
-			if err == nil || !strings.Contains(err.Error(), "does not allow 'new-state'") || !strings.Contains(err.Error(), "CHECK (") {
-				t.Errorf("got %v", err)
-			}
-			if _, err := s.m.Create(t.Context(), engine.Row{"id": "1"}); err != nil {
-				t.Error(err)
-			}
-		})
+		for _, state := range []string{"new-state", "未付"} {
+			t.Run(k.name+" "+state, func(t *testing.T) {
+				t.Parallel()
+				s := bind(t, k.name, k.open(t), before)
+				_, err := s.eng.Machine(t.Context(), parse(t, strings.ReplaceAll(after, "NEW", state)))
+				if err == nil || !strings.Contains(err.Error(), "does not allow '"+state+"':") || !strings.Contains(err.Error(), "CHECK (") {
+					t.Errorf("got %v", err)
+				}
+				if _, err := s.m.Create(t.Context(), engine.Row{"id": "1"}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
 	}
 }
 
