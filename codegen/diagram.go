@@ -2,7 +2,9 @@ package codegen
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/fsmgen/fsmgen/definitions"
 )
@@ -91,19 +93,38 @@ func (p *picture) mermaid() string {
 	return b.String()
 }
 
-// mermaidText writes what has a meaning to Mermaid, or to the HTML it makes, as
-// an entity.
+// mermaidText writes as an entity what has a meaning to Mermaid, to the Markdown it
+// takes labels for, or to the HTML it makes of them. An underscore between letters means
+// nothing, and most names have one. HTML shows spaces in a row as one, unless they are
+// of the kind that does not break.
 func mermaidText(label string) string {
 	var b strings.Builder
-	for _, r := range label {
-		if strings.ContainsRune("\"#;:%{}<>`\\$&", r) {
-			fmt.Fprintf(&b, "#%d;", r)
-			continue
+	runes := []rune(label)
+	at := func(i int) rune {
+		if i < 0 || i >= len(runes) {
+			return 0
 		}
-		b.WriteRune(r)
+		return runes[i]
 	}
-	return b.String()
+	inWord := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+	for i, r := range runes {
+		switch {
+		case r == ' ' && at(i-1) == ' ':
+			b.WriteString("#160;")
+		case r == '_' && inWord(at(i-1)) && inWord(at(i+1)):
+			b.WriteRune(r)
+		case strings.ContainsRune("\"#;:%{}<>`\\$&*_~", r), r == '[' && at(i+1) == '[', r == '(' && at(i-1) == ']', i == 0 && strings.ContainsRune("-+=[", r):
+			fmt.Fprintf(&b, "#%d;", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return mermaidKeyword.ReplaceAllString(b.String(), "$1#32;")
 }
+
+// mermaidKeyword is what Mermaid looks for everywhere in a line, and takes the whole
+// line for; without the space it is a word like any other.
+var mermaidKeyword = regexp.MustCompile(`(?i)(direction) `)
 
 // dot draws the picture in the language of Graphviz.
 func (p *picture) dot() string {
@@ -130,8 +151,8 @@ func (p *picture) dot() string {
 	return b.String()
 }
 
-// dotText renders a quoted string of DOT, in which nothing but the quote and the
-// backslash has a meaning.
+// dotText renders a quoted string of DOT, in which the quote and the backslash have a
+// meaning, and in a label the entities of HTML.
 func dotText(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "&", "&amp;").Replace(s) + `"`
 }

@@ -1,12 +1,16 @@
 package codegen
 
 import (
+	"bytes"
+	"encoding/xml"
 	"fmt"
 	"go/ast"
 	"go/format"
 	"go/parser"
 	"go/token"
+	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,6 +39,8 @@ var hostileTexts = []string{
 	"\"; ]; } s0 -> s1; // -->",
 	"end\nstate x {\n}\n%% comment\n%%{init: {}}%%\n: ; <b onclick=x>&lt;#35; $$x$$",
 	"\\\" \\n \\l \\N \\G",
+	"direction LR",
+	"x Direction  tb *a* _b_ 1. & &amp; ~~s~~ [[fork]] [a](b)",
 	"    indented\n\ttab\n",
 	"",
 	" ",
@@ -179,7 +185,7 @@ func hostileNames(text string) *definitions.Machine {
 var (
 	mermaidLabel = regexp.MustCompile(`(?m)( as s\d+$)|: .*$|"[^"\n]*"`)
 	dotString    = regexp.MustCompile(`"(\\["\\]|[^"\\\n])*"`)
-	mermaidBad   = regexp.MustCompile("[;:%{}<>`\\\\$&]")
+	mermaidBad   = regexp.MustCompile("(?i)[;:%{}<>`\\\\$&*~]|direction\\s+(tb|bt|lr|rl)")
 )
 
 func TestHostileTextChangesNoDiagram(t *testing.T) {
@@ -214,7 +220,67 @@ func TestMermaidLabelsHoldNothingWithAMeaning(t *testing.T) {
 			t.Errorf("label %q of %q holds %q", label, text, bad)
 		}
 	}
-	if got, want := mermaidText(`a == "b"; #1`), `a == #34;b#34;#59; #35;1`; got != want {
+	for text, want := range map[string]string{
+		`a == "b"; #1`:                 `a == #34;b#34;#59; #35;1`,
+		"price*2 > total*3":            "price#42;2 #62; total#42;3",
+		"in_review":                    "in_review",
+		"a__b _c_ ~~d~~":               "a#95;#95;b #95;c#95; #126;#126;d#126;#126;",
+		"s == 'direction LR'":          "s == 'direction#32;LR'",
+		"s == 'xDirection\u00a0 tb'":   "s == 'xDirection\u00a0 tb'",
+		"s == 'a  b   c'":              "s == 'a #160;b #160;#160;c'",
+		"[[fork]] ![a](b)":             "#91;[fork]] ![a]#40;b)",
+		"go [x in ['a'] and (y or z)]": "go [x in ['a'] and (y or z)]",
+	} {
+		if got := mermaidText(text); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestGraphvizShowsLabels: what the picture shows is the text itself.
+func TestGraphvizShowsLabels(t *testing.T) {
+	if got, want := dotText(`a &amp; "b\n" <c>`), `"a &amp;amp; \"b\\n\" <c>"`; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+	program, err := exec.LookPath("dot")
+	if err != nil {
+		t.Skip("Graphviz is not installed")
+	}
+	for _, text := range append([]string{"s == '&lt;a&gt; &amp; &#65;'", `s == 'a  b' && t == "\\N"`, "<b>x</b>"}, hostileTexts...) {
+		source, err := Diagram(hostileNames(text), "dot")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), program, "-Tsvg")
+		cmd.Stdin = bytes.NewReader(source)
+		svg, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		var shown struct {
+			Graph struct {
+				Parts []struct {
+					Text string `xml:"text"`
+				} `xml:"g"`
+			} `xml:"g"`
+		}
+		if err := xml.Unmarshal(svg, &shown); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		var labels []string
+		for _, p := range shown.Graph.Parts {
+			if label := strings.ReplaceAll(p.Text, "\u00a0", " "); label != "" {
+				labels = append(labels, label)
+			}
+		}
+		want := []string{oneLine("a" + text), oneLine("b" + text)}
+		if l := oneLine(text); l != "" {
+			want = append(want, l)
+		}
+		slices.Sort(labels)
+		slices.Sort(want)
+		if diff := cmp.Diff(want, labels); diff != "" {
+			t.Errorf("%q (-want +shown):\n%s", text, diff)
+		}
 	}
 }

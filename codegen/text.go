@@ -13,6 +13,35 @@ func oneLine(text string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, " "), unsafeRune), " ")
 }
 
+// oneLineExpr is oneLine for an expression: what stands in a string literal keeps its
+// spaces, since it is compared with them.
+func oneLineExpr(source string) string {
+	var b strings.Builder
+	quote, escaped, gap := rune(0), false, false
+	for _, r := range strings.ToValidUTF8(source, " ") {
+		if quote == 0 && unsafeRune(r) {
+			gap = true
+			continue
+		}
+		if gap && b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		gap = false
+		if unsafeRune(r) {
+			r = ' '
+		}
+		b.WriteRune(r)
+		switch {
+		case quote == 0 && strings.ContainsRune("'\"`", r):
+			quote = r
+		case r == quote && !escaped:
+			quote = 0
+		}
+		escaped = r == '\\' && quote != 0 && quote != '`' && !escaped
+	}
+	return b.String()
+}
+
 // unsafeRune reports whether r may end a line, hide or reorder text, or is no
 // legal character of a Go file.
 func unsafeRune(r rune) bool {

@@ -46,3 +46,21 @@ func TestList(t *testing.T) {
 		}
 	}
 }
+
+func TestOneLineExpr(t *testing.T) {
+	for source, want := range map[string]string{
+		" a  ==\n\t1 ":           "a == 1",
+		"s  ==  'a  b'":          "s == 'a  b'",
+		`s == "a  'b"   and  t`:  `s == "a  'b" and t`,
+		`s == 'it\'s  x'   or t`: `s == 'it\'s  x' or t`,
+		`s == 'x\\'   or  t`:     `s == 'x\\' or t`,
+		"s == `a\\`   or  t":     "s == `a\\` or t",
+		"s == `a\n\u2028 b`":     "s == `a   b`",
+		"'never   closed":        "'never   closed",
+		"":                       "",
+	} {
+		if got := oneLineExpr(source); got != want {
+			t.Errorf("%q: got %q, want %q", source, got, want)
+		}
+	}
+}

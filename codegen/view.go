@@ -133,8 +133,8 @@ func unsetMeans(f definitions.Field) []string {
 	switch {
 	case f.Default != nil && f.Default.Now:
 		return []string{"nil means the default, the time of the call."}
-	case f.Default != nil && f.Default.Text == "":
-		return []string{`nil means the default, "".`}
+	case f.Default != nil && f.Type == expr.String:
+		return []string{"nil means the default, " + quote(f.Default.Text) + "."}
 	case f.Default != nil:
 		return []string{"nil means the default, " + sentence(oneLine(f.Default.Text))}
 	case f.Nullable:
@@ -194,7 +194,7 @@ func rawLiteral(canonical string) string {
 func (v *fileView) addDocs(m *definitions.Machine) {
 	table := quote(m.Table.Name)
 	v.Doc = packageDoc(v, m)
-	v.RowDoc = comment(paragraphs([]string{fmt.Sprintf("%s is a row of the table %s as the engine reads it.", v.Type, oneLine(table))}, docLines(m.Doc))...)
+	v.RowDoc = comment(paragraphs([]string{fmt.Sprintf("%s is a row of the table %s as the engine reads it.", v.Type, table)}, docLines(m.Doc))...)
 	initial := "in state " + m.Initial[0]
 	if v.SeveralInitial {
 		initial = "in state " + list(m.Initial, "or")

@@ -17,7 +17,7 @@ const (
 // the picture.
 func packageDoc(v *fileView, m *definitions.Machine) string {
 	groups := [][]string{
-		{fmt.Sprintf("Package %s is the state machine %s over the table %s.", v.Package, m.Name, oneLine(quote(m.Table.Name)))},
+		{fmt.Sprintf("Package %s is the state machine %s over the table %s.", v.Package, m.Name, quote(m.Table.Name))},
 		docLines(m.Doc),
 		{"Create puts a row into " + list(m.Initial, "or") + ". The transitions:"},
 		transitionTable(m),

@@ -91,10 +91,10 @@ func newStateView(s *definitions.State) stateView {
 		first += ", a final state"
 	}
 	if v.Value != v.Quoted {
-		first += ", in rows " + oneLine(v.Value)
+		first += ", in rows " + v.Value
 	}
 	if len(row) > 1 {
-		first += ", once " + oneLine(strings.Join(row[1:], ", "))
+		first += ", once " + strings.Join(row[1:], ", ")
 	}
 	v.Doc = comment(paragraphs([]string{first + "."}, docLines(s.Doc))...)
 	return v

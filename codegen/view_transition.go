@@ -183,7 +183,7 @@ func conditionText(conditions ...*expr.Expr) string {
 	var parts []string
 	for _, c := range conditions {
 		if c != nil {
-			parts = append(parts, oneLine(c.Source))
+			parts = append(parts, oneLineExpr(c.Source))
 		}
 	}
 	if len(parts) > 1 {

@@ -260,11 +260,11 @@ type NewSample struct {
 	DFloat *float64
 	// nil means the default, 7.
 	DInt *int64
-	// nil means the default, a, "quoted" default.
+	// nil means the default, "a, \"quoted\" default".
 	DString *string
 	// nil means the default, the time of the call.
 	DTime *time.Time
-	// nil means the default, both.
+	// nil means the default, "both".
 	DnString *string
 	FBool    bool
 	FBytes   []byte

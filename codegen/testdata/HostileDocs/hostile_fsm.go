@@ -232,7 +232,7 @@ type NewHostile struct {
 	ID string
 	// */ `}" // \
 	//
-	// nil means the default, `"\ */ %s {{.}}.
+	// nil means the default, "`\"\\ */ %s {{.}}".
 	A *string
 }
 

@@ -264,7 +264,7 @@ type NewImport struct {
 	ID string
 	// nil means NULL.
 	Func *int64
-	// nil means the default, x.
+	// nil means the default, "x".
 	Map  *string
 	Type string
 }

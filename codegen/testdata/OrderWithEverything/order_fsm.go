@@ -282,7 +282,7 @@ type NewOrder struct {
 	ID string
 	// Total in cents.
 	Amount int64
-	// nil means the default, CNY.
+	// nil means the default, "CNY".
 	Currency *string
 	// nil means NULL.
 	PaidAt *time.Time
