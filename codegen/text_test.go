@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fsmgen/fsmgen/definitions"
 )
 
 func TestDocLines(t *testing.T) {
@@ -62,5 +64,18 @@ func TestOneLineExpr(t *testing.T) {
 		if got := oneLineExpr(source); got != want {
 			t.Errorf("%q: got %q, want %q", source, got, want)
 		}
+	}
+}
+
+// TestAnyStateLeavesOutTargets: the doc of "*" says what the move leaves.
+func TestAnyStateLeavesOutTargets(t *testing.T) {
+	m, err := definitions.Parse("m.yaml", []byte("machine: m\ntable: {name: t}\ninitial: a\nstates: {a: , b: }\ntransitions: {go: {from: \"*\", to: b}, back: {from: b, to: a}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	move, _ := m.Transition("go")
+	want := []string{"any state that is neither final nor a target → b"}
+	if diff := cmp.Diff(want, edgeTexts(move)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -165,7 +165,7 @@ func edgeTexts(t *definitions.Transition) []string {
 			from = few(move.From)
 		}
 		if move.Any {
-			from = "any state that is not final"
+			from = "any state that is neither final nor a target"
 		}
 		for _, target := range move.Targets {
 			text := from + " → " + target.State

@@ -9,7 +9,7 @@
 //
 //	approve: in_review → approved, if (args.round == round) and (approvals + 1 >= required)
 //	approve: in_review → in_review, if args.round == round
-//	reject: any state that is not final → rejected, if (price ?? 0) > 100 or approvals < required
+//	reject: any state that is neither final nor a target → rejected, if (price ?? 0) > 100 or approvals < required
 //	refund: approved → refunded, if args.amount > 0
 //	refund: approved → return_requested
 //	refund: return_requested → refunded
@@ -199,7 +199,7 @@ const (
 	//	in_review → approved, if (args.round == round) and (approvals + 1 >= required)
 	//	in_review → in_review, if args.round == round
 	TransitionApprove Transition = "approve"
-	// TransitionReject is "reject": any state that is not final → rejected, if (price ?? 0) > 100 or approvals < required.
+	// TransitionReject is "reject": any state that is neither final nor a target → rejected, if (price ?? 0) > 100 or approvals < required.
 	TransitionReject Transition = "reject"
 	// TransitionRefund is "refund":
 	//	approved → refunded, if args.amount > 0
@@ -411,7 +411,7 @@ func CanApprove(o Review, args ApproveArgs) error {
 	return fsmRules().Can("approve", o.ID, string(o.Status), o.Version, o.values(), args.values())
 }
 
-// Reject fires "reject": any state that is not final → rejected, if (price ?? 0) > 100 or approvals < required.
+// Reject fires "reject": any state that is neither final nor a target → rejected, if (price ?? 0) > 100 or approvals < required.
 //
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat;
 // [engine.ErrRejected] where the condition does not hold or an operation overflows; and

@@ -6,7 +6,7 @@
 // Create puts a row into open. The transitions:
 //
 //	hold: open → held
-//	close: any state that is not final → closed
+//	close: any state that is neither final nor a target → closed
 //	release: held → open
 //
 // As a Mermaid picture:
@@ -190,7 +190,7 @@ type Transition string
 const (
 	// TransitionHold is "hold": open → held.
 	TransitionHold Transition = "hold"
-	// TransitionClose is "close": any state that is not final → closed.
+	// TransitionClose is "close": any state that is neither final nor a target → closed.
 	TransitionClose Transition = "close"
 	// TransitionRelease is "release": held → open.
 	TransitionRelease Transition = "release"
@@ -359,7 +359,7 @@ func CanHold(o Ticket) error {
 	return fsmRules().Can("hold", strconv.FormatInt(o.ID, 10), string(o.Status), o.Version, o.values(), nil)
 }
 
-// Close fires "close": any state that is not final → closed.
+// Close fires "close": any state that is neither final nor a target → closed.
 //
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].

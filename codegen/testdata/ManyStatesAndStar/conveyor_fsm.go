@@ -6,7 +6,7 @@
 // Create puts a row into s01. The transitions:
 //
 //	move01: s01 → s02
-//	scrap: any state that is not final → scrapped
+//	scrap: any state that is neither final nor a target → scrapped
 //	move02: s02 → s03
 //	move03: s03 → s04
 //	move04: s04 → s05
@@ -340,7 +340,7 @@ type Transition string
 const (
 	// TransitionMove01 is "move01": s01 → s02.
 	TransitionMove01 Transition = "move01"
-	// TransitionScrap is "scrap": any state that is not final → scrapped.
+	// TransitionScrap is "scrap": any state that is neither final nor a target → scrapped.
 	TransitionScrap Transition = "scrap"
 	// TransitionMove02 is "move02": s02 → s03.
 	TransitionMove02 Transition = "move02"
@@ -512,7 +512,7 @@ func CanMove01(o Conveyor) error {
 	return fsmRules().Can("move01", o.ID, string(o.Status), o.Version, nil, nil)
 }
 
-// Scrap fires "scrap": any state that is not final → scrapped.
+// Scrap fires "scrap": any state that is neither final nor a target → scrapped.
 //
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat; and those of
 // every call, see [Machine].

@@ -10,9 +10,9 @@
 //	start: waiting → running
 //	fail: running → failed
 //	stop: running → paused
-//	stop: any state that is not final → closed
+//	stop: any state that is neither final nor a target → closed
 //	retry: failed → running, if tries < 3
-//	retry: any state that is not final → closed
+//	retry: any state that is neither final nor a target → closed
 //
 // As a Mermaid picture:
 //
@@ -202,11 +202,11 @@ const (
 	TransitionFail Transition = "fail"
 	// TransitionStop is "stop":
 	//	running → paused
-	//	any state that is not final → closed
+	//	any state that is neither final nor a target → closed
 	TransitionStop Transition = "stop"
 	// TransitionRetry is "retry":
 	//	failed → running, if tries < 3
-	//	any state that is not final → closed
+	//	any state that is neither final nor a target → closed
 	TransitionRetry Transition = "retry"
 )
 
@@ -382,7 +382,7 @@ func CanFail(o Errand) error {
 // Stop fires "stop", the first of these that fits:
 //
 //	running → paused
-//	any state that is not final → closed
+//	any state that is neither final nor a target → closed
 //
 // Whoever runs is paused, and everybody else is done.
 //
@@ -404,7 +404,7 @@ func CanStop(o Errand) error {
 // Retry fires "retry", the first of these that fits:
 //
 //	failed → running, if tries < 3
-//	any state that is not final → closed
+//	any state that is neither final nor a target → closed
 //
 // Errors: [engine.ErrNotAllowed] from any other state, unless it is a repeat;
 // [engine.ErrRejected] where the condition does not hold or an operation overflows;
