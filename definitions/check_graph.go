@@ -68,7 +68,7 @@ func (l *loader) checkFinal(next [][]*moveDraft) {
 			for _, m := range next[i] {
 				l.report(m.at, finding{rule: ruleFinalLeft, name: s.Name}, "%q is final (line %d), so nothing can leave it", s.Name, l.stateAt[s.Name].line)
 			}
-		case !s.Final && len(next[i]) == 0 && !l.lostSource:
+		case !s.Final && len(next[i]) == 0 && !l.lostSource && !l.lostFinal[s.Name]:
 			l.report(l.stateAt[s.Name], finding{rule: ruleDeadEnd, name: s.Name}, "nothing leaves %q; say {final: true} if it is an end", s.Name)
 		}
 	}

@@ -14,6 +14,9 @@ func (l *loader) checkTransitions(root *object) {
 		if d.Emit != "" && !l.m.Journal.Enabled {
 			l.needsJournal(d.object.at("emit"), "emit")
 		}
+		if known(d.When) == never {
+			l.report(d.object.get("when").at, finding{rule: ruleUnreachableBranch, name: d.Name}, "%q is never taken: its condition is never true", d.Name)
+		}
 		l.checkSetTwice(d)
 		l.checkBranches(d)
 		l.checkAmbiguous(d)

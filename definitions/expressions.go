@@ -36,7 +36,7 @@ func (l *loader) condition(n *node, d *draft) *expr.Expr {
 		return &expr.Expr{}
 	}
 	e, problems := expr.ParseCondition(strings.TrimSpace(text), l.env(d))
-	l.reportExpression(n, problems)
+	l.reportExpression(n, d, problems)
 	if e == nil {
 		return &expr.Expr{}
 	}
@@ -65,13 +65,17 @@ func (l *loader) assignment(n *node, d *draft, f *Field) *expr.Expr {
 		return nil
 	}
 	e, problems := expr.ParseAssignment(strings.TrimSpace(text), l.env(d), f.variable())
-	l.reportExpression(n, problems)
+	l.reportExpression(n, d, problems)
 	return e
 }
 
-func (l *loader) reportExpression(n *node, problems []expr.Problem) {
+func (l *loader) reportExpression(n *node, d *draft, problems []expr.Problem) {
 	for _, p := range problems {
-		if l.lostFields && p.Rule == expr.RuleUnknownName {
+		lost := l.lostFields
+		if strings.HasPrefix(p.Name, "args.") {
+			lost = d.lostArgs
+		}
+		if lost && p.Rule == expr.RuleUnknownName {
 			continue
 		}
 		at := l.src.locate(n, p.Offset)

@@ -144,7 +144,8 @@ func (l *loader) checkTransitionName(d *draft) {
 func (l *loader) checkRowFields() {
 	for i := range l.m.Fields {
 		name := l.m.Fields[i].Name
-		if own, taken := rowFields[GoSuffix(name)]; taken {
+		own, taken := rowFields[GoSuffix(name)]
+		if taken && l.ownColumn(l.m.Fields[i].Column) == "" {
 			l.report(l.fieldAt[name], finding{rule: ruleReservedName, name: name}, "the field %q collides with %s, which every row has; give it another name, and {column: %s}", name, own, l.m.Fields[i].Column)
 		}
 	}

@@ -26,9 +26,11 @@ type loader struct {
 	// is said about states that nothing enters, or leaves.
 	lostTarget, lostSource bool
 	// Likewise, if the fields could not be read any name may be one of them.
-	lostFields bool
-	nonFinal   []string
-	wildcards  map[string][]string // sources of "*", by targets
+	lostFields, lostGroups bool
+	// States of which it could not be read whether they are final.
+	lostFinal map[string]bool
+	nonFinal  []string
+	wildcards map[string][]string // sources of "*", by targets
 }
 
 // object is a mapping whose keys are known.
@@ -142,6 +144,16 @@ func (l *loader) flag(o *object, key string) bool {
 		l.wrongType(n, "%s is true or false", key)
 	}
 	return value
+}
+
+// lost reports whether it is open what key says: its value is of no use, or a key that
+// is none may be meant for it.
+func (o *object) lost(key string) bool {
+	if n := o.get(key); n != nil {
+		_, ok := boolean(n)
+		return !ok
+	}
+	return len(o.values) < len(o.node.pairs)
 }
 
 // boolean reads true and false, and none of YAML 1.1's other words for them.

@@ -95,3 +95,24 @@ func TestNearest(t *testing.T) {
 		}
 	}
 }
+
+// TestFindingsAreOneLine: whatever is echoed, a finding is one line of readable length.
+func TestFindingsAreOneLine(t *testing.T) {
+	long := strings.Repeat("x", 5000)
+	for _, yaml := range []string{
+		"machine: m\ntable: {name: t}\ninitial: a\nstates: {a: , \"b\\nc.yaml:1:1: lie\": {final: true}}\ntransitions: {\"g\\e[31mo\\n\": {moves: [{from: a, to: \"b\\nc.yaml:1:1: lie\"}, {from: a, to: \"b\\nc.yaml:1:1: lie\"}]}}\n",
+		"machine: !x\\n" + long + " m\n",
+		"machine: " + long + "\ntable: {name: " + long + "}\ninitial: " + long + "\nstates: {a: , " + long + ": }\ntransitions: {go: {from: a, to: " + long + "y, when: " + long + " > 1}}\n" + long + ": 1\n",
+	} {
+		_, err := Parse("a\nb\u2028.yaml", []byte(yaml))
+		var problems Problems
+		if !errors.As(err, &problems) {
+			t.Fatal(err)
+		}
+		for _, p := range problems {
+			if text := p.String(); strings.ContainsAny(text, "\n\u2028\x1b") || len(text) > 1200 {
+				t.Errorf("%d bytes: %.300q", len(text), text)
+			}
+		}
+	}
+}

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Problem is one finding about a definition.
@@ -22,7 +24,8 @@ type Problem struct {
 }
 
 // String returns the finding as one line: place, rule, message, and the nearest
-// legal name where there is one.
+// legal name where there is one. What would break or hide the line is written as in a
+// Go string: names come from the definition, and files from anywhere.
 func (p Problem) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:%d:%d: ", p.File, p.Line, p.Column)
@@ -33,7 +36,26 @@ func (p Problem) String() string {
 	if p.Nearest != "" {
 		fmt.Fprintf(&b, " (did you mean %q?)", p.Nearest)
 	}
+	return visible(b.String())
+}
+
+func visible(text string) string {
+	if !strings.ContainsFunc(text, unprintable) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if unprintable(r) {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+			continue
+		}
+		b.WriteRune(r)
+	}
 	return b.String()
+}
+
+func unprintable(r rune) bool {
+	return r == utf8.RuneError || r == '\n' || r == '\t' || isControl(r) || isInvisible(r)
 }
 
 // Problems are the findings about one definition, by line and column. As an error
@@ -89,12 +111,27 @@ type finding struct {
 }
 
 func (f *findings) report(at pos, what finding, format string, args ...any) {
+	for i, arg := range args {
+		if text, ok := arg.(string); ok {
+			args[i] = shortened(text)
+		}
+	}
 	f.found = append(f.found, Problem{
 		File: f.file, Line: at.line, Column: at.col,
 		Rule: what.rule, Name: what.name, Nearest: what.nearest,
 		Message: fmt.Sprintf(format, args...),
 		Warning: isWarning(what.rule),
 	})
+}
+
+// maxEcho is how much of a text a message repeats, in characters.
+const maxEcho = 200
+
+func shortened(text string) string {
+	if utf8.RuneCountInString(text) <= maxEcho {
+		return text
+	}
+	return string([]rune(text)[:maxEcho]) + "…"
 }
 
 // sorted returns the findings by place, each once: an alias can lead to the same

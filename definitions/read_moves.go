@@ -130,6 +130,9 @@ func (l *loader) sources(n *node) ([]string, bool) {
 	}
 	if group, ok := strings.CutPrefix(name, "@"); ok {
 		states, known := l.groupStates[group]
+		if !known && l.lostGroups {
+			return nil, false
+		}
 		if !known {
 			near := l.unknown(n, ruleUnknownGroup, "group", name, l.groupNames())
 			return l.groupStates[strings.TrimPrefix(near, "@")], near != ""

@@ -10,7 +10,7 @@ import (
 )
 
 func (l *loader) readStates(root *object) {
-	l.stateAt, l.stateIndex = map[string]pos{}, map[string]int{}
+	l.stateAt, l.stateIndex, l.lostFinal = map[string]pos{}, map[string]int{}, map[string]bool{}
 	n := l.require(root, "states")
 	if n == nil {
 		return
@@ -46,10 +46,11 @@ func (l *loader) readState(p pair, values *valueSet) State {
 	}
 	o := l.object(p.value, "a state", "doc", "final", "value", "aliases", "timeout")
 	if o == nil {
+		l.lostFinal[s.Name] = true
 		return s
 	}
 	s.Doc = l.prose(o)
-	s.Final = l.flag(o, "final")
+	s.Final, l.lostFinal[s.Name] = l.flag(o, "final"), o.lost("final")
 	s.Value = l.stateValue(o.get("value"), p.key, values)
 	if n := o.get("aliases"); n != nil {
 		for _, item := range l.list(n, "aliases") {
@@ -183,6 +184,9 @@ func (l *loader) readInitial(root *object) {
 
 func (l *loader) readGroups(root *object) {
 	l.groupStates = map[string][]string{}
+	if n := root.get("groups"); n != nil && n.kind != mapping {
+		l.lostGroups = true
+	}
 	names := newNameSet("group", GoSuffix)
 	for _, p := range l.members(root, "groups") {
 		l.checkStateName(p.key, "a group")

@@ -206,18 +206,27 @@ func (l *loader) readDefault(o *object, f Field) *Default {
 	return &Default{Text: text, Value: value}
 }
 
+// ownColumn says which of the engine's columns this is, if it is one.
+func (l *loader) ownColumn(column string) string {
+	t := l.m.Table
+	for _, own := range [][2]string{{t.Version, "version"}, {t.Status.Name, "status"}, {t.ID.Name, "id"}} {
+		if folded(own[0]) == folded(column) {
+			return own[1]
+		}
+	}
+	return ""
+}
+
 // checkFieldColumns holds the columns of fields apart from each other and from
 // the engine's.
 func (l *loader) checkFieldColumns() {
-	t := l.m.Table
-	owner := map[string]string{folded(t.ID.Name): "id", folded(t.Status.Name): "status", folded(t.Version): "version"}
 	fields := map[string]string{}
 	byPlace := slices.SortedFunc(slices.Values(l.m.Fields), func(a, b Field) int {
 		return comparePos(l.fieldAt[a.Name], l.fieldAt[b.Name])
 	})
 	for _, f := range byPlace {
 		column := folded(f.Column)
-		if key, own := owner[column]; own {
+		if key := l.ownColumn(f.Column); key != "" {
 			l.report(l.fieldAt[f.Name], finding{rule: ruleDuplicateColumn, name: f.Name}, "the column %q is the table's %s, which the engine reads and writes; it is no field", f.Column, key)
 			continue
 		}

@@ -14,8 +14,10 @@ type draft struct {
 	at     pos // of its name
 	object *object
 	args   map[string]pos
-	set    map[string]pos // fields written at transition level
-	moves  []*moveDraft
+	// If the args could not be read, any name may be one of them.
+	lostArgs bool
+	set      map[string]pos // fields written at transition level
+	moves    []*moveDraft
 	// An assignment, of the transition or of a move, could not be read: it may have
 	// written any field from any arg.
 	lostSet bool
@@ -31,10 +33,8 @@ type moveDraft struct {
 
 func (l *loader) readTransitions(root *object) {
 	l.wildcards = map[string][]string{}
-	n := l.require(root, "transitions")
-	if n == nil {
+	if n := l.require(root, "transitions"); n == nil || n.kind != mapping {
 		l.lostTarget, l.lostSource = true, true
-		return
 	}
 	names := newNameSet("transition", GoName)
 	for _, p := range l.members(root, "transitions") {
@@ -82,6 +82,8 @@ func (l *loader) readHook(o *object, key string) string {
 }
 
 func (l *loader) readArgs(d *draft) {
+	n := d.object.get("args")
+	d.lostArgs = n != nil && n.kind != mapping
 	names := newNameSet("arg", GoName)
 	for _, p := range l.members(d.object, "args") {
 		l.checkFieldName(p.key, "an arg")
@@ -222,7 +224,7 @@ func (l *loader) keyPart(n *node, d *draft) (string, bool) {
 	}
 	arg, ok := d.Arg(name)
 	if !ok {
-		l.unknown(n, ruleUnknownArg, "arg", name, d.argNames())
+		l.unknownArg(d, n, name)
 		return "", false
 	}
 	if arg.Secret {
@@ -260,7 +262,13 @@ func (l *loader) unknownIdentity(d *draft, n *node) {
 		l.report(n.at, finding{ruleUnknownArg, n.value, bare}, "identity lists args by their bare names, not as %q", n.value)
 		return
 	}
-	l.unknown(n, ruleUnknownArg, "arg", n.value, d.argNames())
+	l.unknownArg(d, n, n.value)
+}
+
+func (l *loader) unknownArg(d *draft, n *node, name string) {
+	if !d.lostArgs {
+		l.unknown(n, ruleUnknownArg, "arg", name, d.argNames())
+	}
 }
 
 // checkWritten holds that every move keeps an identity arg in a field of its own.

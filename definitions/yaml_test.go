@@ -309,15 +309,40 @@ func TestManyMistakes(t *testing.T) {
 
 // TestNoFollowers: one mistake is one finding, not also those that follow from it.
 func TestNoFollowers(t *testing.T) {
+	const head = "machine: m\ntable: {name: t}\n"
+	const ab = "initial: a\nstates: {a: , b: {final: true}}\n"
 	for title, tt := range map[string]struct{ text, want string }{
 		"fields that are no mapping": {"machine: m\ntable: {name: t}\nfields: [f]\ninitial: a\nstates: {a: , b: {final: true}}\ntransitions: {go: {from: a, to: b, args: {x: int}, set: {f: args.x}, when: f == 1}}\n", "3:9 wrong-type"},
 		"a type that is none":        {"machine: m\ntable: {name: t}\nfields: {f: {type: strng}}\ninitial: a\nstates: {a: , b: {final: true}}\ntransitions: {go: {from: a, to: b, set: {f: f + 1}, when: f == 'x'}}\n", "3:20 unknown-type"},
 		"states that are no mapping": {"machine: m\ntable: {name: t}\ninitial: a\nstates: [a, b]\ntransitions: {go: {from: a, to: b}}\n", "4:9 wrong-type"},
 		"a target that is none":      {"machine: m\ntable: {name: t}\ninitial: a\nstates: {a: , bbbb: {final: true}}\ntransitions: {go: {from: a, to: zzzzzz}}\n", "5:33 unknown-state"},
 		"a source that is none":      {"machine: m\ntable: {name: t}\ninitial: a\nstates: {a: , bbbb: {final: true}}\ntransitions: {go: {from: zzzzzz, to: bbbb}}\n", "5:26 unknown-state"},
+		"branch whose condition failed": {
+			head + ab + "fields: {n: {type: int}}\ntransitions:\n  go: {from: a, to: [{state: b, when: nn > 1}, {state: a, when: n > 1}, {state: b, when: m == 1}, {state: a}], key: required}\n",
+			"7:39 unknown-name, 7:90 unknown-name",
+		},
+		"moves whose conditions failed": {
+			head + ab + "fields: {n: {type: int}}\ntransitions:\n  go:\n    moves:\n      - {from: a, to: b, when: n > x}\n      - {from: a, to: b, when: n > }\n      - {from: a, to: b, when: [n]}\n      - {from: a, to: b}\n",
+			"9:36 unknown-name, 10:35 expression-syntax, 11:32 wrong-type",
+		},
+		"a transition whose condition is never true": {
+			head + ab + "transitions:\n  go: {from: a, to: b, when: false}\n",
+			"6:30 unreachable-branch",
+		},
+		"transitions that are a list":  {head + ab + "transitions: [go]\n", "5:14 wrong-type"},
+		"transitions that are nothing": {head + ab + "transitions:\n", "5:13 null-value"},
+		"a misspelt final":             {head + "initial: a\nstates: {a: , b: {finl: true}}\ntransitions: {go: {from: a, to: b}}\n", "4:19 unknown-key"},
+		"another word for true":        {head + "initial: a\nstates: {a: , b: {final: yes}}\ntransitions: {go: {from: a, to: b}}\n", "4:26 wrong-type"},
+		"a state that is a word":       {head + "initial: a\nstates: {a: , b: final}\ntransitions: {go: {from: a, to: b}}\n", "4:18 wrong-type"},
+		"groups that are a list":       {head + ab + "groups: [a]\ntransitions: {go: {from: \"@x\", to: b}}\n", "5:9 wrong-type"},
+		"a group that is a mapping":    {head + ab + "groups: {x: {a: }}\ntransitions: {go: {from: \"@x\", to: b}}\n", "5:13 wrong-type"},
+		"args that are a list":         {head + ab + "fields: {s: {type: string}}\ntransitions:\n  go: {from: a, to: b, args: [r], when: args.r == 'x', set: {s: args.r}, identity: [r], key: [args.r]}\n", "7:30 wrong-type"},
+		"a field that is a column":     {head + ab + "fields: {id: {type: string}, Version: {type: int}}\ntransitions: {go: {from: a, to: b}}\n", "5:10 duplicate-column, 5:30 duplicate-column"},
+		"blocks in an expression":      {head + ab + "fields: {n: {type: int}}\ntransitions:\n  go: {from: a, to: b, when: \"if n > 1 {true} else {false}\"}\n", "7:40 expression-unsupported"},
+		"two wrong operators are two":  {head + ab + "fields: {n: {type: int}}\ntransitions:\n  go: {from: a, to: b, when: n = 1 and n = 2}\n", "7:32 expression-syntax, 7:42 expression-syntax"},
 	} {
 		t.Run(title, func(t *testing.T) {
-			check(t, []byte(tt.text), tt.want)
+			check(t, []byte(tt.text), strings.Split(tt.want, ", ")...)
 		})
 	}
 }

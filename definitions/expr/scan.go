@@ -24,6 +24,7 @@ type scanner struct {
 	src    []rune
 	pos    int
 	report func(Problem)
+	blocks bool // braces were told: they come in pairs, and mean one thing
 }
 
 // at returns the rune i places ahead, 0 past the end.
@@ -68,7 +69,8 @@ func (s *scanner) step() {
 		if !s.has(sign.text) {
 			continue
 		}
-		if sign.message != "" {
+		if brace := sign.text == "{" || sign.text == "}"; sign.message != "" && !(brace && s.blocks) {
+			s.blocks = s.blocks || brace
 			s.report(Problem{Rule: sign.rule, Offset: s.pos, Message: sign.message})
 		}
 		if sign.text == "//" || sign.text == "/*" {
