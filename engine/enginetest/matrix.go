@@ -24,7 +24,7 @@ func (w *walker) matrix(ctx context.Context) (faults []string) {
 			continue
 		}
 		for i := range w.def.Transitions {
-			if err := w.cell(ctx, v, p, &w.def.Transitions[i]); err != nil {
+			if err := w.cell(ctx, v, &w.def.Transitions[i]); err != nil {
 				faults = append(faults, fmt.Sprintf("%s in state %s: %v", w.def.Transitions[i].Name, s.Name, err))
 			}
 		}
@@ -34,20 +34,20 @@ func (w *walker) matrix(ctx context.Context) (faults []string) {
 
 // cell tries one transition on a row in one state: taking it needs a row of its own,
 // everything else leaves the row as it is.
-func (w *walker) cell(ctx context.Context, v *visit, p plan, t *definitions.Transition) error {
+func (w *walker) cell(ctx context.Context, v *visit, t *definitions.Transition) error {
 	targets := w.graph.targets(v.state, t.Name)
 	if len(targets) == 0 {
 		return v.impossible(ctx, t)
 	}
 	for _, to := range targets {
-		s, ok := w.search.step(p, edge{t.Name, v.state, to})
-		if !ok {
+		s, ok := w.search.step(v.plan, edge{t.Name, v.state, to})
+		if !ok || !w.canRepeat(v.plan.then(s)) {
 			continue
 		}
 		if err := v.m.Can(ctx, v.id, t.Name, argsOf(w.def, s)); err != nil {
 			return fmt.Errorf("Can says of a call that fits: %w", err)
 		}
-		if _, err := w.start(ctx, p.then(s)); err != nil {
+		if _, err := w.start(ctx, v.plan.then(s)); err != nil {
 			return err
 		}
 	}

@@ -23,7 +23,7 @@ func (w *walker) paths(ctx context.Context) (faults []string, note string) {
 			break
 		}
 		p, ok := w.search.along(path)
-		if !ok {
+		if !ok || !w.canRepeat(p) {
 			barred++
 			continue
 		}

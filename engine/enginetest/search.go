@@ -147,19 +147,25 @@ func (s *search) next(p plan) []plan {
 
 // step finds arguments with which the row of a plan takes an edge.
 func (s *search) step(p plan, e edge) (step, bool) {
-	i := slices.IndexFunc(s.def.Transitions, func(t definitions.Transition) bool { return t.Name == e.transition })
-	state, _ := s.rules.StateIndex(e.from)
 	for _, args := range s.arguments(p, e) {
-		in := s.rules.Input(i, p.values(), args, instant)
-		move, target, err := s.rules.Target(i, state, in)
-		if err != nil || move < 0 || s.def.States[target].Name != e.to || s.repeats(p, &s.def.Transitions[i], args) {
-			continue
-		}
-		if after, err := s.rules.Assign(i, move, in, p.values()); err == nil {
-			return step{e, args, after}, true
+		if st, ok := s.taken(p, e, args); ok {
+			return st, true
 		}
 	}
 	return step{}, false
+}
+
+// taken is the step in which the row of a plan takes an edge with these arguments.
+func (s *search) taken(p plan, e edge, args []any) (step, bool) {
+	i := slices.IndexFunc(s.def.Transitions, func(t definitions.Transition) bool { return t.Name == e.transition })
+	state, _ := s.rules.StateIndex(e.from)
+	in := s.rules.Input(i, p.values(), args, instant)
+	move, target, err := s.rules.Target(i, state, in)
+	if err != nil || move < 0 || s.def.States[target].Name != e.to || s.repeats(p, &s.def.Transitions[i], args) {
+		return step{}, false
+	}
+	after, err := s.rules.Assign(i, move, in, p.values())
+	return step{e, args, after}, err == nil
 }
 
 // repeats reports whether the derived key of a call was used on the way: such a call

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"strconv"
 	"sync/atomic"
@@ -27,6 +28,7 @@ type walker struct {
 	eng    *engine.Engine
 	m      *engine.Machine
 	ids    ids
+	shared int // edges that are not walked since a unique key allows no second row
 }
 
 func newWalker(store engine.Store, c Config) (*walker, error) {
@@ -45,6 +47,7 @@ func newWalker(store engine.Store, c Config) (*walker, error) {
 		return nil, err
 	}
 	w.ids.begin(w.def.Table.ID.Type)
+	w.leaveShared()
 	w.eng, w.m, err = w.machine(store)
 	return w, err
 }
@@ -112,17 +115,32 @@ type visit struct {
 	state   string
 	version int64
 	values  []any
-	free    map[int]bool // fields that hold something else than planned
 	oracle  *fsm.FSM
 	taken   []edge
 }
 
 // visit is a row with a plan, not yet there.
 func (w *walker) visit(p plan) *visit {
-	v := &visit{walker: w, state: p.initial, version: 1, values: p.row, free: map[int]bool{}, oracle: w.graph.at(p.initial)}
+	v := &visit{walker: w, state: p.initial, version: 1, oracle: w.graph.at(p.initial)}
 	v.id, v.number = w.ids.next()
-	v.plan = v.own(p)
+	v.plan, _ = v.own(p)
+	v.values = v.plan.row
 	return v
+}
+
+// leaveShared drops the plans that only one row could follow, since each is followed by
+// many: they are told like those for which no row was found.
+func (w *walker) leaveShared() {
+	before := len(w.search.found)
+	maps.DeleteFunc(w.search.found, func(_ edge, p plan) bool { return !w.canRepeat(p) })
+	maps.DeleteFunc(w.search.reached, func(_ string, p plan) bool { return !w.canRepeat(p) })
+	w.shared = before - len(w.search.found)
+}
+
+// canRepeat reports whether any number of rows can follow a plan.
+func (w *walker) canRepeat(p plan) bool {
+	_, ok := w.visit(p).own(p)
+	return ok
 }
 
 // start creates the row of a plan and takes its steps.
@@ -225,7 +243,7 @@ func (v *visit) check(ctx context.Context) error {
 		return fmt.Errorf("row %s is in %s at version %d, want %s at version %d, as looplab/fsm has it", v.id, got.State, got.Version, v.oracle.Current(), v.version)
 	}
 	for i, value := range got.Values {
-		if f := &v.def.Fields[i]; !v.free[i] && !v.defaulted(i) && !expr.Equal(f.Type, value, v.values[i]) {
+		if f := &v.def.Fields[i]; !v.defaulted(i) && !expr.Equal(f.Type, value, v.values[i]) {
 			return fmt.Errorf("row %s in %s at version %d has %s %s, want %s", v.id, v.state, v.version, f.Name, expr.FormatValue(f.Type, value), expr.FormatValue(f.Type, v.values[i]))
 		}
 	}

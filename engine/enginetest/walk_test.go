@@ -42,3 +42,58 @@ func TestWalkEveryDefinition(t *testing.T) {
 		})
 	}
 }
+
+// TestWalkUniqueKeys: many rows follow each plan, and none has the unique key of another,
+// whatever type it is of and whoever reads it. What one row alone can do is left out.
+func TestWalkUniqueKeys(t *testing.T) {
+	const form = `
+machine: ticket
+table: {name: tickets}
+fields: {u: {type: TYPE}, v: {type: bool, default: false}, w: {type: TYPE, nullable: true}}
+unique: [KEYS]
+initial: a
+states: {a: , b: , c: {final: true}}
+transitions:
+  go: {from: a, to: b, args: {x: TYPE}, when: u == args.x, set: {w: args.x}}
+  on: {from: b, to: c, args: {y: TYPE}, when: COND, set: {u: args.y, w: SET}}
+`
+	for _, typ := range []string{"string", "int", "float", "decimal", "{type: decimal, scale: 0}", "time", "bool"} {
+		for name, tt := range map[string]struct {
+			keys, cond, set string
+			missing         int // "NOT" in the coverage
+		}{
+			"every part is read":     {"[u], [w]", "w == u and args.y != u", "u", 0},
+			"a part is another's":    {"[u, v], [v, w]", "v == false", "args.y", 0},
+			"a literal is no key":    {"[u]", "u == u", "nil", 0},
+			"one value and no other": {"[v]", "true", "nil", 5},
+		} {
+			t.Run(typ+" "+name, func(t *testing.T) {
+				t.Parallel()
+				text := strings.NewReplacer("KEYS", tt.keys, "COND", tt.cond, "SET", tt.set, "u: {type: TYPE}", "u: "+full(typ), "w: {type: TYPE, nullable: true}", "w: "+strings.Replace(full(typ), "}", ", nullable: true}", 1), "TYPE", typ).Replace(form)
+				def, err := definitions.Parse("ticket.yaml", []byte(text))
+				if err != nil {
+					t.Fatal(err)
+				}
+				w, err := newWalker(memory.New(), Config{Definition: def})
+				if err != nil {
+					t.Fatal(err)
+				}
+				missing := tt.missing
+				if typ == "bool" {
+					missing = 5 // there are two of them
+				}
+				if got := w.coverage(); strings.Count(got, "NOT") != missing {
+					t.Error(got)
+				}
+				Walk(t, memory.New(), Config{Definition: def})
+			})
+		}
+	}
+}
+
+func full(typ string) string {
+	if strings.HasPrefix(typ, "{") {
+		return typ
+	}
+	return "{type: " + typ + "}"
+}
