@@ -1,6 +1,7 @@
 package definitions
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,12 +11,15 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Longest names, in bytes for ours and in characters for those of the database.
+// Longest names and texts, in bytes.
 const (
-	maxNameBytes  = 64
-	maxColumnName = 64
-	maxTextBytes  = 255 // values and topics: the width of their columns
+	maxNameBytes   = 64
+	maxColumnBytes = 63  // of PostgreSQL, which cuts off the rest; the others take more
+	maxTextBytes   = 255 // values and topics: the width of their columns
 )
+
+// systemColumns are in every table of PostgreSQL, written in just this way.
+var systemColumns = []string{"cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"}
 
 var machineName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
@@ -109,8 +113,10 @@ func (l *loader) checkColumn(n *node, name, what string) bool {
 		fault = "begins or ends with a space"
 	case strings.ContainsFunc(name, func(r rune) bool { return r > 0xffff }):
 		fault = "holds a character beyond U+FFFF, which MySQL does not allow"
-	case utf8.RuneCountInString(name) > maxColumnName:
-		fault = "has more than 64 characters"
+	case len(name) > maxColumnBytes:
+		fault = fmt.Sprintf("has %d bytes; PostgreSQL takes %d, and cuts off the rest", len(name), maxColumnBytes)
+	case what == "column" && slices.Contains(systemColumns, name):
+		fault = "is a system column of PostgreSQL"
 	default:
 		return true
 	}
@@ -129,6 +135,9 @@ func (l *loader) checkTable(n *node, what string) {
 		if !l.checkColumn(n, part, what) {
 			return
 		}
+	}
+	if name := parts[len(parts)-1]; strings.HasPrefix(strings.ToLower(name), "sqlite_") {
+		l.report(n.at, finding{rule: ruleBadName, name: n.value}, "%s %q begins with sqlite_, which SQLite keeps for its own tables", what, n.value)
 	}
 }
 
