@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-
-	"github.com/fsmgen/fsmgen/codegen"
 )
 
 func newDiff() *cobra.Command {
@@ -48,13 +46,9 @@ and no longer). The exit code is 1 if there is one, so that CI can ask.`,
 	return cmd
 }
 
-// reportDrift writes a line for each file that differs. A file in the way is a
-// finding already.
+// reportDrift writes a line for each file that differs.
 func (p *plan) reportDrift(w io.Writer) (drifted bool, err error) {
 	for _, d := range p.drift {
-		if d.Kind == codegen.Foreign {
-			continue
-		}
 		drifted = true
 		if _, err := fmt.Fprintf(w, "%s: %s\n", filepath.Join(p.dir.path, d.Name), d.Kind); err != nil {
 			return drifted, err

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -82,8 +83,9 @@ func packageClause(name string, data []byte) (string, bool) {
 	return pkg, true
 }
 
-// ignored reports whether a build constraint names the tag "ignore", as scripts
-// that only lie beside a package do.
+// ignored reports whether a build constraint leaves a file out on every system, as it
+// does with scripts and tools that only lie beside a package: tags of one's own are not
+// given, all others may be.
 func ignored(data []byte) bool {
 	for line := range strings.Lines(string(data)) {
 		line = strings.TrimSpace(line)
@@ -93,17 +95,39 @@ func ignored(data []byte) bool {
 		if !constraint.IsGoBuild(line) {
 			continue
 		}
-		found := false
-		if expr, err := constraint.Parse(line); err == nil {
-			expr.Eval(func(tag string) bool {
-				found = found || tag == "ignore"
-				return true
-			})
-		}
-		return found
+		expr, err := constraint.Parse(line)
+		return err == nil && !satisfiable(expr)
 	}
 	return false
 }
+
+// mostTags bounds the tags whose combinations are tried; more are taken for given.
+const mostTags = 12
+
+func satisfiable(expr constraint.Expr) bool {
+	var tags []string
+	expr.Eval(func(tag string) bool {
+		if systemTag.MatchString(tag) && !slices.Contains(tags, tag) {
+			tags = append(tags, tag)
+		}
+		return false
+	})
+	for given := range 1 << min(len(tags), mostTags) {
+		if expr.Eval(func(tag string) bool {
+			i := slices.Index(tags, tag)
+			return i >= mostTags || i >= 0 && given>>i&1 == 1
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// systemTag matches what the go tool may give by itself: systems, architectures,
+// compilers and versions.
+var systemTag = regexp.MustCompile(`^(aix|android|darwin|dragonfly|freebsd|hurd|illumos|ios|js|linux|nacl|netbsd|openbsd|plan9|solaris|wasip1|windows|zos|unix|` +
+	`386|amd64|arm|arm64|loong64|mips|mipsle|mips64|mips64le|ppc64|ppc64le|riscv64|s390x|sparc64|wasm|` +
+	`cgo|gc|gccgo|race|msan|asan|go1(\.\d+)?|goexperiment\..*|(386|amd64|arm|arm64|mips|mips64|ppc64|ppc64le|riscv64|wasm)\..*)$`)
 
 // sourceOf returns the definition that one of our files names in its second line.
 func sourceOf(data []byte) string {

@@ -73,8 +73,33 @@ func newRoot() *cobra.Command {
 	}
 	root.SetVersionTemplate("fsmgen {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetHelpCommand(newHelp(root))
 	root.AddCommand(newInit(), newCheck(), newGenerate(), newDiff(), newDDL(), newDiagram())
 	return root
+}
+
+// newHelp is in place of cobra's, which answers a verb that does not exist with success.
+func newHelp(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [VERB]",
+		Short: "Say how a verb is called",
+		RunE: func(_ *cobra.Command, args []string) error {
+			cmd, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return noVerb(root, args)
+			}
+			cmd.InitDefaultHelpFlag()
+			return cmd.Help()
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
+			for _, c := range root.Commands() {
+				if c.IsAvailableCommand() {
+					names = append(names, c.Name())
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
 }
 
 // noVerb answers a call that names no verb, or one that does not exist.
