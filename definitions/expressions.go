@@ -1,6 +1,8 @@
 package definitions
 
 import (
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/fsmgen/fsmgen/definitions/expr"
@@ -65,8 +67,27 @@ func (l *loader) assignment(n *node, d *draft, f *Field) *expr.Expr {
 		return nil
 	}
 	e, problems := expr.ParseAssignment(strings.TrimSpace(text), l.env(d), f.variable())
+	if f.Type == expr.String && len(problems) == 1 && bareText.MatchString(text) && problems[0].Nearest == "" {
+		problems[0].Message += "; a text has quotes of its own here: '" + strconv.Quote(text) + "'"
+	}
 	l.reportExpression(n, d, problems)
 	return e
+}
+
+// bareText matches what is a text rather than an expression, where a text is due.
+var bareText = regexp.MustCompile(`^[\pL\pN_][\pL\pN_ -]*$`)
+
+// commented returns a plain text together with what YAML takes for a comment behind it,
+// or nothing where there is none.
+func (s *source) commented(n *node) string {
+	if n.style != plain || n.at.line > len(s.lines) {
+		return ""
+	}
+	_, rest, _ := strings.Cut(s.lines[n.at.line-1], n.value)
+	if !strings.HasPrefix(strings.TrimLeft(rest, " \t"), "#") {
+		return ""
+	}
+	return n.value + strings.TrimRight(rest, " \t")
 }
 
 func (l *loader) reportExpression(n *node, d *draft, problems []expr.Problem) {
@@ -77,6 +98,9 @@ func (l *loader) reportExpression(n *node, d *draft, problems []expr.Problem) {
 		}
 		if lost && p.Rule == expr.RuleUnknownName {
 			continue
+		}
+		if text := l.src.commented(n); text != "" && p.Unfinished {
+			p.Message += "; YAML ends a text at \" #\": put all of it in quotes: " + strconv.Quote(shortened(text))
 		}
 		at := l.src.locate(n, p.Offset)
 		l.found = append(l.found, Problem{

@@ -141,9 +141,27 @@ func (l *loader) flag(o *object, key string) bool {
 	}
 	value, ok := boolean(n)
 	if !ok {
-		l.wrongType(n, "%s is true or false", key)
+		l.wrongBoolean(n, key+" is true or false")
 	}
 	return value
+}
+
+// wrongBoolean is wrongType where true or false is due: YAML 1.1 has other words for them.
+func (l *loader) wrongBoolean(n *node, what string) {
+	if n.kind != scalar || n.isNull() {
+		l.wrongType(n, "%s", what)
+		return
+	}
+	near := ""
+	switch strings.ToLower(n.value) {
+	case "yes", "on", "y", "1":
+		near = "true"
+	case "no", "off", "n", "0":
+		near = "false"
+	default:
+		near = l.nearest(n.value, slices.Values([]string{"true", "false"}))
+	}
+	l.report(n.at, finding{ruleWrongType, n.value, near}, "%s, not %q", what, n.value)
 }
 
 // lost reports whether it is open what key says: its value is of no use, or a key that

@@ -116,3 +116,65 @@ func TestFindingsAreOneLine(t *testing.T) {
 		}
 	}
 }
+
+// TestHints: a finding says what was probably meant, where it was written, and no other
+// finding follows from it.
+func TestHints(t *testing.T) {
+	const head = `machine: m
+table: {name: t}
+fields: {s: {type: string}, b: {type: bool}, i: {type: int}, kind: {type: string}}
+initial: a
+groups: {open: [a]}
+states: {a: , z: {final: true}}
+transitions:
+  go:
+    from: a
+    to: z
+    args: {i: int, j: int}
+    `
+	for line, want := range map[string]string{
+		"when: !b":                     `12:11 unknown-tag: the tag !b is not part of the format; a text that begins with ! is put in quotes: "!b"`,
+		"when: !b and i == 1":          `12:11 unknown-tag: the tag !b is not part of the format; a text that begins with ! is put in quotes: "!b and i == 1"`,
+		"when: s == 'x #1'":            `12:18 expression-syntax: literal not terminated; YAML ends a text at " #": put all of it in quotes: "s == 'x #1'"`,
+		`set: {kind: "manual"}`:        `12:18 unknown-name: there is no field "manual"; a text has quotes of its own here: '"manual"'`,
+		"set: {kind: manual}":          `12:17 unknown-name: there is no field "manual"; a text has quotes of its own here: '"manual"'`,
+		`set: {kind: "by hand"}`:       `12:21 expression-syntax: unexpected token "hand"; a text has quotes of its own here: '"by hand"'`,
+		"set: {i: manual}":             `12:14 unknown-name: there is no field "manual"`,
+		"when: arg.i == 1":             `12:11 expression-unsupported: a member of anything but args is not part of the language (did you mean "args.i"?)`,
+		"when: 1 == s.i":               `12:16 expression-unsupported: a member of anything but args is not part of the language (did you mean "args.i"?)`,
+		"when: 1 == s.length":          `12:16 expression-unsupported: a member of anything but args is not part of the language`,
+		"key: requird":                 "12:10 bad-key: \"requird\" is no part of a key: a key is `required` or made of args.NAME; row columns change between a request and its repeat (did you mean \"required\"?)",
+		"when: NOT b":                  `12:11 expression-syntax: "NOT" is not an operator (did you mean "not"?)`,
+		"when: b AND s == 'OR'":        `12:13 expression-syntax: "AND" is not an operator (did you mean "and"?)`,
+		"when: s == 'AND' x":           `12:22 expression-syntax: unexpected token "x"`,
+		"when: c":                      `12:11 unknown-name: there is no field "c"`,
+		"when: args.k == 1":            `12:11 unknown-name: there is no arg "k"`,
+		`when: s == "a\x00"`:           `12:16 literal-range: a string literal that holds the character U+0000, which not every database can store`,
+		"when: i == 1__0":              `12:16 literal-range: 1__0 is no number: _ stands between two digits`,
+		"when: i == 1_":                `12:16 literal-range: 1_ is no number: _ stands between two digits`,
+		"when: i == 1_.5":              `12:16 literal-range: 1_.5 is no number: _ stands between two digits`,
+		"when: i == 1_000":             "",
+		"when: i == 1  # a comment 'x": "",
+	} {
+		_, err := Parse("m", []byte(head+line+"\n"))
+		got := ""
+		if err != nil {
+			got = strings.ReplaceAll(err.Error(), "m:", "")
+			got = strings.Replace(got, ": ", " ", 1)
+		}
+		if got != want {
+			t.Errorf("%s:\ngot  %s\nwant %s", line, got, want)
+		}
+	}
+	for old, tt := range map[string]struct{ text, want string }{
+		"from: a":   {"from: open", `m:9:11: unknown-state: unknown state "open" (did you mean "@open"?)`},
+		"machine: ": {"journal: off\nmachine: ", `m:1:10: wrong-type: journal is true, false or {table: NAME}, not "off" (did you mean "false"?)`},
+		"true}":     {"yes}", `m:6:26: wrong-type: final is true or false, not "yes" (did you mean "true"?)`},
+		"{final":    {"{final: flase}}\n#", `m:6:26: wrong-type: final is true or false, not "flase" (did you mean "false"?)`},
+	} {
+		_, err := Parse("m", []byte(strings.Replace(head, old, tt.text, 1)))
+		if err == nil || err.Error() != tt.want {
+			t.Errorf("%s:\ngot  %v\nwant %s", tt.text, err, tt.want)
+		}
+	}
+}

@@ -139,6 +139,11 @@ func (l *loader) sources(n *node) ([]string, bool) {
 		}
 		return states, len(states) > 0
 	}
+	_, known := l.stateIndex[name]
+	if states, group := l.groupStates[name]; group && !known {
+		l.report(n.at, finding{ruleUnknownState, name, "@" + name}, "unknown state %q", name)
+		return states, len(states) > 0
+	}
 	state, ok := l.stateRef(n, "from")
 	if !ok {
 		return nil, false

@@ -84,7 +84,7 @@ func (l *loader) readJournal(root *object) {
 	if n.kind == scalar {
 		on, ok := boolean(n)
 		if !ok {
-			l.wrongType(n, "journal is true, false or {table: NAME}")
+			l.wrongBoolean(n, "journal is true, false or {table: NAME}")
 		}
 		if ok && !on {
 			l.m.Journal = Journal{}

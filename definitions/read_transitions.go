@@ -215,7 +215,7 @@ func (l *loader) readKey(d *draft) {
 func (l *loader) keyPart(n *node, d *draft) (string, bool) {
 	name, qualified := strings.CutPrefix(n.value, "args.")
 	if !qualified {
-		near := ""
+		near := l.nearest(n.value, slices.Values([]string{"required"}))
 		if _, ok := d.args[n.value]; ok {
 			near = "args." + n.value
 		}

@@ -104,6 +104,9 @@ func (c *converter) convert(y *yaml.Node, depth int) *node {
 		}
 	default:
 		n.value, n.style = y.Value, styleOf(y)
+		if isLocalTag(y) {
+			n.value = taggedText(y) // reported, and read as what was meant
+		}
 		c.checkText(n)
 	}
 	if y.Anchor != "" {
@@ -188,8 +191,20 @@ func (c *converter) checkTag(y *yaml.Node, at pos) {
 			return
 		}
 	}
+	if isLocalTag(y) {
+		c.report(at, finding{rule: ruleUnknownTag, name: tag}, "the tag %s is not part of the format; a text that begins with ! is put in quotes: %q", tag, taggedText(y))
+		return
+	}
 	c.report(at, finding{rule: ruleUnknownTag, name: tag}, "the tag %s is not part of the format; remove it", tag)
 }
+
+// isLocalTag reports a tag of one !, before a plain text or none: what YAML makes of an
+// expression such as !paid.
+func isLocalTag(y *yaml.Node) bool {
+	return y.Kind == yaml.ScalarNode && y.Style&yaml.TaggedStyle != 0 && styleOf(y) == plain && strings.HasPrefix(y.Tag, "!") && !strings.HasPrefix(y.Tag, "!!")
+}
+
+func taggedText(y *yaml.Node) string { return strings.TrimSpace(y.Tag + " " + y.Value) }
 
 func isCoreTag(tag string) bool {
 	return tag == "!!int" || tag == "!!bool" || tag == "!!float" || tag == "!!null"

@@ -132,4 +132,6 @@ type Problem struct {
 	Nearest string // the nearest legal name, if any
 	Message string
 	Warning bool // legal, but probably not what was meant
+	// Unfinished: the source ends within a literal or before an operand.
+	Unfinished bool
 }

@@ -44,9 +44,10 @@ func names(vars []Var) []string {
 }
 
 // nearest returns the candidate with the fewest changed letters, the first of equals,
-// or "" if more than a third would have to change.
+// or "" if more than a third would have to change. A name of one letter is like no other.
 func nearest(name string, candidates []string) string {
-	best, least := "", max(1, len([]rune(name))/3)+1
+	letters := len([]rune(name))
+	best, least := "", max(min(letters, 2), letters/3+1)
 	for _, c := range candidates {
 		if d := distance(strings.ToLower(name), strings.ToLower(c)); d < least {
 			best, least = c, d

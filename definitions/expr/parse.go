@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/parser"
@@ -84,7 +85,14 @@ func syntaxProblem(src string, err error) Problem {
 	case badNumber.MatchString(p.Message):
 		return numberProblem([]rune(src), p)
 	case p.Message == "unexpected token EOF":
-		p.Offset, p.Message = len([]rune(strings.TrimRight(src, " \t\r\n"))), "the expression ends too early"
+		p.Offset, p.Message, p.Unfinished = len([]rune(strings.TrimRight(src, " \t\r\n"))), "the expression ends too early", true
+	case p.Message == "literal not terminated":
+		p.Unfinished = true
+	case loudOperator.MatchString(withoutStrings(src)):
+		at := loudOperator.FindStringIndex(withoutStrings(src))
+		p.Name = src[at[0]:at[1]]
+		p.Offset, p.Nearest = utf8.RuneCountInString(src[:at[0]]), strings.ToLower(p.Name)
+		p.Message = strconv.Quote(p.Name) + " is not an operator"
 	case strings.Contains(p.Message, "coalesce expressions"):
 		p.Message = "?? needs parentheses beside another operator: (a ?? b) + 1"
 	default:
@@ -92,6 +100,16 @@ func syntaxProblem(src string, err error) Problem {
 	}
 	p.Offset = min(p.Offset, len([]rune(src)))
 	return p
+}
+
+// loudOperator matches an operator that is a word, with capitals.
+var loudOperator = regexp.MustCompile(`\b(A[Nn][Dd]|aN[Dd]|anD|O[Rr]|oR|N[Oo][Tt]|nO[Tt]|noT|I[Nn]|iN)\b`)
+
+var stringLiteral = regexp.MustCompile("'(?:\\\\.|[^'\\\\])*'|\"(?:\\\\.|[^\"\\\\])*\"|`[^`]*`")
+
+// withoutStrings blanks the string literals of src, byte for byte.
+func withoutStrings(src string) string {
+	return stringLiteral.ReplaceAllStringFunc(src, func(s string) string { return strings.Repeat(" ", len(s)) })
 }
 
 // numberProblem names the literal, which the parser's error does not: that points to

@@ -2,6 +2,8 @@ package expr
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,6 +50,9 @@ func (r *reducer) reduce(n ast.Node, depth int) *Node {
 	case *ast.StringNode:
 		return r.stringLiteral(n)
 	case *ast.IntegerNode:
+		if !r.grouped(n) {
+			return nil
+		}
 		return literal(n, Invalid, number{text: strconv.Itoa(n.Value)})
 	case *ast.FloatNode:
 		return r.floatLiteral(n)
@@ -103,7 +108,7 @@ func literal(n ast.Node, t Type, v any) *Node {
 func (r *reducer) stringLiteral(n *ast.StringNode) *Node {
 	pos := n.Location().From
 	if err := checkString(n.Value); err != nil {
-		return r.fail(pos, RuleLiteral, "a string literal that is %s", strings.TrimPrefix(err.Error(), "holds "))
+		return r.fail(pos, RuleLiteral, "a string literal that %v", err)
 	}
 	// The parser turns half a surrogate pair into U+FFFD without a word.
 	if strings.ContainsRune(n.Value, utf8.RuneError) && !strings.ContainsRune(r.token(n), utf8.RuneError) {
@@ -121,9 +126,25 @@ func (r *reducer) token(n ast.Node) string {
 	return string(r.src[loc.From:loc.To])
 }
 
+// grouped holds the underscores of a number to where they group digits: the parser takes
+// them anywhere.
+func (r *reducer) grouped(n ast.Node) bool {
+	text := r.token(n)
+	if !looseUnderscore.MatchString(text) {
+		return true
+	}
+	r.fail(n.Location().From, RuleLiteral, "%s is no number: _ stands between two digits", text)
+	return false
+}
+
+var looseUnderscore = regexp.MustCompile(`(^|[^0-9A-Za-z])_|_([^0-9A-Za-z]|$)`)
+
 // floatLiteral keeps the text: the parser's float64 has already lost digits that a
 // decimal keeps.
 func (r *reducer) floatLiteral(n *ast.FloatNode) *Node {
+	if !r.grouped(n) {
+		return nil
+	}
 	text := strings.ReplaceAll(r.token(n), "_", "")
 	if strings.HasPrefix(text, ".") {
 		text = "0" + text
@@ -159,7 +180,11 @@ func (r *reducer) field(n *ast.IdentifierNode) *Node {
 func (r *reducer) arg(n *ast.MemberNode) *Node {
 	base, ok := n.Node.(*ast.IdentifierNode)
 	prop, named := n.Property.(*ast.StringNode)
-	if !ok || !named || n.Optional || n.Method || base.Value != "args" {
+	if ok && named && base.Value != "args" {
+		r.memberOf(base, prop.Value)
+		return nil
+	}
+	if !ok || !named || n.Optional || n.Method {
 		return r.unsupported(n)
 	}
 	pos, name := base.Location().From, prop.Value
@@ -173,6 +198,18 @@ func (r *reducer) arg(n *ast.MemberNode) *Node {
 		Message: fmt.Sprintf("there is no arg %q", name),
 	})
 	return nil
+}
+
+// memberOf reports a member of what has none; args is meant where it has such an arg.
+func (r *reducer) memberOf(base *ast.IdentifierNode, prop string) {
+	p := Problem{Rule: RuleUnsupported, Offset: base.Location().From, Name: base.Value + "." + prop, Message: "a member of anything but args is not part of the language"}
+	switch {
+	case base.Value == "$env" && slices.Contains(names(r.env.Fields), prop):
+		p.Nearest = prop
+	case slices.Contains(names(r.env.Args), prop):
+		p.Nearest = "args." + prop
+	}
+	r.problems.add(p)
 }
 
 // call admits the two functions of the language.

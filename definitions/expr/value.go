@@ -92,7 +92,7 @@ func Coerce(t Type, scale int, v any) (any, error) {
 // checkString refuses what some database cannot hold or would hold differently.
 func checkString(s string) error {
 	if !utf8.ValidString(s) {
-		return errors.New("not valid UTF-8")
+		return errors.New("is not valid UTF-8")
 	}
 	if strings.IndexByte(s, 0) >= 0 {
 		return errors.New("holds the character U+0000, which not every database can store")
