@@ -102,10 +102,28 @@ func collisions(m *definitions.Machine) []collision {
 	return found
 }
 
+// maxMoves bounds the methods of handles, one for each transition that leaves a state: with
+// more nobody would want to compile, or read, what comes out.
+const maxMoves = 50_000
+
+// handleMoves counts the methods that the handles of a machine would have.
+func handleMoves(m *definitions.Machine) int {
+	n := 0
+	for i := range m.Transitions {
+		n += len(sources(m, &m.Transitions[i]))
+	}
+	return n
+}
+
 // Check returns what [Generate] would refuse, as [definitions.Problems], without
-// generating: names that the generated package would declare twice.
+// generating: names that the generated package would declare twice, and a package that
+// would be too large.
 func Check(m *definitions.Machine) error {
 	var problems definitions.Problems
+	if n := handleMoves(m); n > maxMoves {
+		problems = append(problems, problem(m, "too-many-edges", "", fmt.Sprintf(
+			"the transitions leave states in %d ways, groups and \"*\" expanded, each a method in Go; at most %d are generated", n, maxMoves)))
+	}
 	for _, c := range collisions(m) {
 		problems = append(problems, problem(m, "name-collision", c.name, fmt.Sprintf(
 			"%s and %s would both be called %s in Go: rename one", c.first, c.second, c.name)))

@@ -2,6 +2,7 @@ package codegen
 
 import (
 	"errors"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fsmgen/fsmgen/definitions"
 )
@@ -174,4 +176,27 @@ func exported(t *testing.T, source []byte) map[string]bool {
 		}
 	}
 	return names
+}
+
+// TestTooManyMovesAreAFinding: what would be hundreds of megabytes of Go is refused at once.
+func TestTooManyMovesAreAFinding(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("machine: m\ntable: {name: t}\ninitial: s0\nstates:\n")
+	for i := range 300 {
+		fmt.Fprintf(&b, "  s%d:\n", i)
+	}
+	b.WriteString("transitions:\n")
+	for i := range 300 {
+		fmt.Fprintf(&b, "  t%d: {from: \"*\", to: s%d}\n", i, i)
+	}
+	m, err := definitions.Parse("m.yaml", []byte(b.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	_, err = Generate(m, Options{})
+	var problems definitions.Problems
+	if !errors.As(err, &problems) || problems[0].Rule != "too-many-edges" || time.Since(begin) > 2*time.Second {
+		t.Errorf("after %v: %v", time.Since(begin), err)
+	}
 }

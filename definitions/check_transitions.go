@@ -72,12 +72,12 @@ func (l *loader) checkBranches(d *draft) {
 // checkAmbiguous holds that of the moves out of one state each can be taken. A
 // move from "*" behind a specific one is no fault: it is what is left.
 func (l *loader) checkAmbiguous(d *draft) {
-	type earlier struct {
-		move *moveDraft
-		when string
+	type exit struct {
+		state, when string
+		any         bool
 	}
-	taken := map[string][]earlier{}
-	for _, m := range d.moves {
+	taken := map[exit]int{} // the first move of each
+	for i, m := range d.moves {
 		if unreadable(m.When) {
 			continue
 		}
@@ -91,19 +91,16 @@ func (l *loader) checkAmbiguous(d *draft) {
 		var ambiguous, unreachable []string
 		var first *moveDraft
 		for _, s := range m.From {
-			for _, e := range taken[s] {
-				if e.move.Any != m.Any || e.when != "true" && e.when != when {
-					continue
-				}
-				first = e.move
-				if e.when == when {
-					ambiguous = append(ambiguous, s)
-				} else {
-					unreachable = append(unreachable, s)
-				}
-				break
+			same, isSame := taken[exit{s, when, m.Any}]
+			all, isAll := taken[exit{s, "true", m.Any}]
+			switch {
+			case isAll && (!isSame || all < same):
+				first, unreachable = d.moves[all], append(unreachable, s)
+			case isSame:
+				first, ambiguous = d.moves[same], append(ambiguous, s)
+			default:
+				taken[exit{s, when, m.Any}] = i
 			}
-			taken[s] = append(taken[s], earlier{m, when})
 		}
 		l.reportShadowed(d, m, first, ambiguous, unreachable)
 	}

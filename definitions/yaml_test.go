@@ -289,6 +289,21 @@ func TestLargeMachine(t *testing.T) {
 	t.Log("canonical and back", time.Since(begin))
 }
 
+// TestManyMoves: the conditions of thousands of moves are held apart in a second.
+func TestManyMoves(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("machine: m\ntable: {name: t}\nfields: {n: {type: int}}\ninitial: a\nstates: {a: , b: {final: true}}\ntransitions:\n  go:\n    moves:\n")
+	for i := range 24_000 {
+		fmt.Fprintf(&b, "      - {from: a, to: b, when: n == %d}\n", i)
+	}
+	b.WriteString("      - {from: a, to: b, when: n == 7}\n")
+	begin := time.Now()
+	check(t, []byte(b.String()), "24009:16 ambiguous-moves")
+	if took := time.Since(begin); took > 1500*time.Millisecond {
+		t.Errorf("took %v", took)
+	}
+}
+
 // TestManyMistakes: looking for what was meant does not take longer than reading.
 func TestManyMistakes(t *testing.T) {
 	var b strings.Builder

@@ -40,7 +40,7 @@ func (r *reducer) reduce(n ast.Node, depth int) *Node {
 		return r.fail(0, RuleSize, "more than %d operands and operators", maxNodes)
 	}
 	if depth > maxDepth {
-		return r.fail(0, RuleSize, "nested deeper than %d levels", maxDepth)
+		return r.fail(0, RuleSize, "nested deeper than %d levels, of which each operator of a chain is one; parentheses make two chains of one, and a list stands behind in", maxDepth)
 	}
 	switch n := n.(type) {
 	case *ast.NilNode:
