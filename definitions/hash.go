@@ -43,6 +43,10 @@ func (m *Machine) meaning() []byte {
 	for i := range twin.Groups {
 		twin.Groups[i].States = slices.Sorted(slices.Values(m.Groups[i].States))
 	}
+	twin.Unique = slices.Clone(m.Unique)
+	for i := range twin.Unique {
+		twin.Unique[i] = slices.Sorted(slices.Values(m.Unique[i]))
+	}
 	twin.Transitions = make([]Transition, len(m.Transitions))
 	for i := range m.Transitions {
 		twin.Transitions[i] = m.Transitions[i].plain()
@@ -67,24 +71,33 @@ func plainDefault(f *Field) *Default {
 // their meaning.
 func (t Transition) plain() Transition {
 	t.Doc = ""
+	t.DuplicatesSaid = t.Duplicates != DuplicatesAccept
 	t.Args = slices.Clone(t.Args)
 	for i := range t.Args {
 		t.Args[i].Doc = ""
 	}
-	t.When = plainExpr(t.When)
+	t.When = plainCondition(t.When)
 	t.Set = plainSet(t.Set)
 	t.Moves = slices.Clone(t.Moves)
 	for i := range t.Moves {
 		move := &t.Moves[i]
 		move.From = slices.Sorted(slices.Values(move.From))
-		move.When = plainExpr(move.When)
+		move.When = plainCondition(move.When)
 		move.Set = plainSet(move.Set)
 		move.Targets = slices.Clone(move.Targets)
 		for j := range move.Targets {
-			move.Targets[j].When = plainExpr(move.Targets[j].When)
+			move.Targets[j].When = plainCondition(move.Targets[j].When)
 		}
 	}
 	return t
+}
+
+// plainCondition leaves out a condition that always holds.
+func plainCondition(e *expr.Expr) *expr.Expr {
+	if known(e) == always {
+		return nil
+	}
+	return plainExpr(e)
 }
 
 func plainExpr(e *expr.Expr) *expr.Expr {

@@ -145,6 +145,12 @@ func TestHashKnowsMeaning(t *testing.T) {
 		{"reason: string?", "reason: {type: string, optional: true}", true},
 		{"guard: credit_ok", "guard: credit_fine", false},
 		{"unique: [[number], [ref, round]]", "unique: [[number]]", false},
+		{"unique: [[number], [ref, round]]", "unique: [[number], [round, ref]]", true},
+		{"duplicates: refuse", "duplicates: accept", false},
+		{"lapse: {from", "lapse: {duplicates: accept, from", true},
+		{"lapse: {from", "lapse: {duplicates: own, from", false},
+		{"guard: credit_ok", "guard: credit_ok\n    when: true", true},
+		{"guard: credit_ok", "guard: credit_ok\n    when: round == 1", false},
 		{"journal: {table: sales.invoice_log}", "journal: {table: sales.log}", false},
 		{`from: "*", to: archived`, "from: [draft, imported, in_review, approved, settled], to: archived", false},
 	}
