@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/fsmgen/fsmgen/definitions"
 )
@@ -193,10 +192,9 @@ func TestTooManyMovesAreAFinding(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin := time.Now()
 	_, err = Generate(m, Options{})
 	var problems definitions.Problems
-	if !errors.As(err, &problems) || problems[0].Rule != "too-many-edges" || time.Since(begin) > 2*time.Second {
-		t.Errorf("after %v: %v", time.Since(begin), err)
+	if !errors.As(err, &problems) || problems[0].Rule != "too-many-edges" {
+		t.Error(err)
 	}
 }
