@@ -36,8 +36,8 @@ type judged struct {
 	alone  func(ctx context.Context) (engine.Change, error)
 	change engine.Change
 
-	miss   bool
-	values []any // of the row after the call
+	miss           bool
+	before, values []any // of the row, before and after the call
 
 	held time.Time // when its row was first found locked by somebody else
 }

@@ -41,11 +41,22 @@ func (b *judgedBatch) run(batch []*judgedMember, group []int) error {
 		return nil
 	}
 	b.wrote = true
+	var err error
 	if b.t.f.Compound {
-		return b.writeAtOnce(layers)
+		err = b.writeAtOnce(layers)
+	} else {
+		err = b.write(layers)
 	}
-	return b.write(layers)
+	if errors.Is(err, errOtherwise) {
+		b.t.unstacked.Store(true)
+	}
+	return err
 }
+
+// errOtherwise says that a row is not as the calls before leave it in memory: a trigger
+// has written to it, or a column that the database computes. Calls on one row then share
+// no batch of this table any more.
+var errOtherwise = errors.New("a row in a shared commit is not as the calls before it left it")
 
 // lock reads the rows under their locks, in the order of their ids, so that batches of
 // several processes cannot wait for each other in a circle. A row that is held by
@@ -166,6 +177,10 @@ func (b *judgedBatch) decide(batch []*judgedMember, group []int) [][]*judged {
 			strangers = append(strangers, i)
 			continue
 		}
+		if depth[row.ID] > 0 && b.t.unstacked.Load() {
+			combine.Leave(batch, i, errHeld) // by a call of its own batch
+			continue
+		}
 		m.Err = b.judge(m.Job, row)
 		if m.Err != nil || m.Job.miss {
 			continue
@@ -206,7 +221,7 @@ func (b *judgedBatch) judge(job *judged, row *engine.RowState) error {
 	if err != nil {
 		return nil //nolint:nilerr // as above
 	}
-	job.miss, job.values = false, after
+	job.miss, job.before, job.values = false, row.Values, after
 	job.v.edge = edge{from: row.State, to: target, version: row.Version + 1}
 	job.change = engine.Change{OK: true, From: row.State, To: target, Version: row.Version + 1}
 	row.State, row.Version, row.Values = target, row.Version+1, after
@@ -216,15 +231,15 @@ func (b *judgedBatch) judge(job *judged, row *engine.RowState) error {
 
 // write sends an UPDATE per layer, and one INSERT.
 func (b *judgedBatch) write(layers [][]*judged) error {
-	for _, layer := range layers {
+	for n, layer := range layers {
 		q := &builder{d: b.t.d}
-		args := b.update(q, layer)
+		args := b.update(q, layer, n > 0)
 		res, err := b.tx.ExecContext(b.ctx, q.b.String(), args...)
 		if err != nil {
 			return err
 		}
 		if n, err := res.RowsAffected(); err != nil || n != int64(len(layer)) {
-			return errors.Join(fmt.Errorf("%d of %d locked rows changed", n, len(layer)), err)
+			return errors.Join(fmt.Errorf("%w: %d of %d changed", errOtherwise, n, len(layer)), err)
 		}
 	}
 	if !b.t.def.Journal.Enabled {
@@ -242,21 +257,29 @@ func (b *judgedBatch) writeAtOnce(layers [][]*judged) error {
 	q := &builder{d: b.t.d}
 	q.sql("BEGIN NOT ATOMIC ")
 	var args []any
-	for _, layer := range layers {
-		args = append(args, b.update(q, layer)...)
-		q.sql("; IF ROW_COUNT() <> ", strconv.Itoa(len(layer)), " THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'fsmgen: a locked row did not change'; END IF; ")
+	for n, layer := range layers {
+		args = append(args, b.update(q, layer, n > 0)...)
+		q.sql("; IF ROW_COUNT() <> ", strconv.Itoa(len(layer)), " THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = ", b.t.d.Literal(signalOtherwise), "; END IF; ")
 	}
 	if b.t.def.Journal.Enabled {
 		args = append(args, b.record(q, slices.Concat(layers...))...)
 		q.sql("; ")
 	}
 	_, err := b.tx.ExecContext(b.ctx, q.sql("END").b.String(), args...)
+	if err != nil && strings.Contains(err.Error(), signalOtherwise) {
+		err = fmt.Errorf("%w: %w", errOtherwise, err)
+	}
 	return err
 }
 
+// signalOtherwise is errOtherwise as the server raises it.
+const signalOtherwise = "fsmgen: a row is not as it was left"
+
 // update appends the UPDATE of one layer: status and version of each row, and the
-// fields its transitions assign.
-func (b *judgedBatch) update(q *builder, layer []*judged) []any {
+// fields its transitions assign. On the first layer the rows are as they were read; on
+// those above it they have to be as the calls before left them, which were judged in
+// memory.
+func (b *judgedBatch) update(q *builder, layer []*judged, above bool) []any {
 	t := b.t
 	var args []any
 	version := t.d.Quote(t.def.Table.Version)
@@ -270,7 +293,11 @@ func (b *judgedBatch) update(q *builder, layer []*judged) []any {
 			args = append(args, b.cases(q, t.def.Fields[f].Column, layer, does, func(j *judged) any { return bindValue(j.values[f]) })...)
 		}
 	}
-	q.sql(" WHERE ").name(t.def.Table.ID.Name).sql(" IN (")
+	q.sql(" WHERE ")
+	if above {
+		return append(args, b.asLeft(q, layer)...)
+	}
+	q.name(t.def.Table.ID.Name).sql(" IN (")
 	for n, j := range layer {
 		if n > 0 {
 			q.sql(", ")
@@ -279,6 +306,33 @@ func (b *judgedBatch) update(q *builder, layer []*judged) []any {
 		args = append(args, j.v.id)
 	}
 	q.sql(")")
+	return args
+}
+
+// asLeft appends the condition that each row of a layer is as it was judged.
+func (b *judgedBatch) asLeft(q *builder, layer []*judged) []any {
+	t := b.t
+	var args []any
+	same := func(column, operator string, value any) {
+		q.name(column).sql(operator).param(nil)
+		args = append(args, value)
+	}
+	for n, j := range layer {
+		if n > 0 {
+			q.sql(" OR ")
+		}
+		q.sql("(")
+		same(t.def.Table.ID.Name, " = ", j.v.id)
+		q.sql(" AND ")
+		same(t.def.Table.Version, " = ", j.v.edge.version-1)
+		q.sql(" AND ")
+		same(t.def.Table.Status.Name, " = ", t.def.States[j.v.edge.from].Value)
+		for f := range t.def.Fields {
+			q.sql(" AND ")
+			same(t.def.Fields[f].Column, " <=> ", bindValue(j.before[f]))
+		}
+		q.sql(")")
+	}
 	return args
 }
 

@@ -99,6 +99,7 @@ func (s *Store) Bind(ctx context.Context, rules *engine.Rules) (engine.Table, er
 		plans: make([]atomic.Pointer[plan], len(def.Transitions)), ones: make([]oneShapes, len(def.Transitions)), compounds: make([]compoundShapes, len(def.Transitions)),
 	}
 	t.judgeable = t.exact()
+	t.unstacked.Store(columns[UseVersion].Triggered)
 	t.likeVariables = slices.ContainsFunc(columns, func(c Column) bool {
 		return slices.Contains([]string{varVersion, varFrom, varTo}, strings.ToLower(c.Name))
 	})

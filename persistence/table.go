@@ -22,6 +22,9 @@ type table struct {
 	likeVariables bool
 	// judgeable: its calls may be decided in Go, see judge.
 	judgeable bool
+	// unstacked: calls on one row share no batch, since what the database does to a row
+	// is not known in Go.
+	unstacked atomic.Bool
 	// fields say where the fields stand, with the widths the database gives them.
 	fields []sqlexpr.Column
 	// ones and createOnes are the texts where one statement is the whole unit.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -354,4 +355,144 @@ func TestQueueBehindHeldRow(t *testing.T) {
 		t.Errorf("the row is at version %d, want 31", version)
 	}
 	r.whole(t)
+}
+
+// account has conditions on what the database writes by itself.
+const account = `
+machine: account
+table: {name: accounts}
+fields:
+  total: {type: int, default: 0}
+  twice: {type: int, default: 0}
+initial: open
+states: {open: , full: {final: true}}
+transitions:
+  add:
+    from: open
+    to: open
+    key: required
+    args: {by: int}
+    when: total + args.by <= 100
+    set: {total: total + args.by}
+  bound:
+    from: open
+    to: open
+    key: required
+    args: {by: int}
+    when: twice + 2 * args.by <= 20
+    set: {total: total + args.by}
+  fill: {from: open, to: full}
+`
+
+// TestBatchOnARowTheDatabaseWritesTo: calls on one row share a commit, each judged by
+// what those before it leave; a trigger, also one made later, and a computed column
+// leave something else.
+func TestBatchOnARowTheDatabaseWritesTo(t *testing.T) {
+	const fee = "CREATE TRIGGER fee BEFORE UPDATE ON accounts FOR EACH ROW SET NEW.total = NEW.total + 1"
+	for name, test := range map[string]struct {
+		transition, alter string
+		again             bool // bound again behind the change
+		applied, total    int
+	}{
+		"trigger":            {"add", fee, true, 50, 100},
+		"trigger made later": {"add", fee, false, 50, 100},
+		"computed column":    {"bound", "ALTER TABLE accounts DROP COLUMN twice, ADD COLUMN twice BIGINT GENERATED ALWAYS AS (total * 2) STORED", false, 10, 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := open(t, account)
+			r.create(t, "a", nil)
+			r.exec(t, test.alter)
+			if test.again {
+				r = bind(t, r.cfg, r.store, account)
+			}
+			var applied atomic.Int64
+			var wg sync.WaitGroup
+			for c := range 32 {
+				wg.Go(func() {
+					for n := range 10 {
+						res, err := r.m.Fire(t.Context(), test.transition, "a", engine.Args{"by": 1}, engine.WithKey(fmt.Sprint("k", c, "-", n)))
+						switch {
+						case err == nil && res.Outcome == engine.Applied:
+							applied.Add(1)
+						case !errors.Is(err, engine.ErrRejected):
+							t.Errorf("%v, %v", res.Outcome, err)
+						}
+					}
+				})
+			}
+			wg.Wait()
+			var total int
+			check(t, r.store.DB().GetContext(t.Context(), &total, "SELECT total FROM accounts WHERE id = 'a'"))
+			if int(applied.Load()) != test.applied || total != test.total {
+				t.Errorf("%d applied and a total of %d, want %d and %d", applied.Load(), total, test.applied, test.total)
+			}
+			r.idle(t)
+		})
+	}
+}
+
+// sample has a field of every type that is judged in Go.
+const sample = `
+machine: sample
+table: {name: samples}
+fields:
+  s: {type: string, nullable: true}
+  i: {type: int, default: 0}
+  b: {type: bool, default: false}
+  t: {type: time, nullable: true}
+  d: {type: decimal, default: 0}
+  y: {type: bytes, nullable: true}
+  j: {type: json, nullable: true}
+initial: a
+states: {a: , z: {final: true}}
+transitions:
+  write:
+    from: a
+    to: a
+    key: required
+    args: {s: string, t: time, d: decimal, y: bytes, j: json}
+    set: {s: args.s, i: i + 1, b: not b, t: args.t, d: args.d, y: args.y, j: args.j}
+  end: {from: a, to: z}
+`
+
+// TestCallsOnOneRowShareCommits: the values of every type are found as they were written,
+// so the batch stands.
+func TestCallsOnOneRowShareCommits(t *testing.T) {
+	r, log := recorded(t, sample)
+	r.create(t, "a", nil)
+	var wg sync.WaitGroup
+	for c := range 16 {
+		wg.Go(func() {
+			for n := range 20 {
+				args := engine.Args{
+					"s": fmt.Sprint("Ä ", c), "t": time.Now(), "d": fmt.Sprintf("%d.%06d", c*1_000_000, n), "y": []byte{0, 255, byte(n)},
+					"j": fmt.Sprintf(`{"b": 1.50, "a": [%d, "é"]}`, n),
+				}
+				if _, err := r.m.Fire(t.Context(), "write", "a", args, engine.WithKey(fmt.Sprint("k", c, "-", n))); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	shared := 0
+	for _, e := range log.Events() {
+		if strings.HasPrefix(e.Text, "BEGIN NOT ATOMIC UPDATE") && strings.Contains(e.Text, "<=>") {
+			shared++
+			if e.Err != nil {
+				t.Fatalf("a batch was not to stand: %v", e.Err)
+			}
+		}
+	}
+	if shared == 0 && r.maria(t) {
+		t.Error("no batch had two calls on the row")
+	}
+	r.whole(t)
+}
+
+func (r *rig) maria(t *testing.T) bool {
+	t.Helper()
+	var version string
+	check(t, r.store.DB().GetContext(t.Context(), &version, "SELECT version()"))
+	return strings.Contains(version, "MariaDB")
 }
