@@ -133,6 +133,9 @@ func (m *Machine) runCode(ctx context.Context, q *request) (Result, error) {
 		}
 		event := m.event(q, s)
 		if err := m.guard(ctx, q, s, &event); err != nil {
+			if q.unknown != nil { // the row was read without its lock: an earlier COMMIT may be on its way
+				err = m.unknownOutcome(q, errors.New(err.Error())) // not an answer any more
+			}
 			return Result{}, err
 		}
 		res, done, err := m.attemptCode(ctx, q, s, event)
@@ -193,9 +196,6 @@ func (m *Machine) attemptCode(ctx context.Context, q *request, s *Snapshot, even
 	}()
 	m.attach(&call, q, event, queue)
 	change, err := m.table.Apply(ctx, m.tx, &call)
-	if res, seen := m.seen(ctx, q, err); seen {
-		return res, true, nil
-	}
 	if err == nil && change.OK {
 		applied = true
 		res = m.applied(q, change)

@@ -293,16 +293,29 @@ func (m *Machine) createFailed(ctx context.Context, q *creation, err error) (rep
 		return true, m.createAgain(ctx, q, f)
 	case ClassRetryable:
 		return true, m.createAgain(ctx, q, f)
-	case ClassVersionTaken:
-		return false, m.createError(nil, q, "the journal already holds the version this row would start with; "+f.Hint, f)
-	case ClassConstraint:
-		return false, m.createError(nil, q, "a constraint of the table refused the row; nothing was created", f)
+	case ClassVersionTaken, ClassConstraint:
+		if m.creationSeen(ctx, q) { // by this very call, or by one it repeats
+			return false, nil
+		}
 	case ClassFatal:
 	}
-	if q.unknown != nil { // an earlier write may have been applied all the same
+	switch {
+	case q.unknown != nil: // an earlier write may have been applied all the same, or may be yet
 		return false, m.createError(ErrUnknownOutcome, q, unknownHint, errors.Join(q.unknown, f))
+	case f.Class == ClassVersionTaken:
+		return false, m.createError(nil, q, "the journal already holds the version this row would start with; "+f.Hint, f)
+	case f.Class == ClassConstraint:
+		return false, m.createError(nil, q, "a constraint of the table refused the row; nothing was created", f)
 	}
 	return false, m.createError(nil, q, f.Hint, f)
+}
+
+func (m *Machine) creationSeen(ctx context.Context, q *creation) bool {
+	if q.Key == "" || (q.KeyOwn && q.unknown == nil) {
+		return false
+	}
+	s, err := m.table.Inspect(ctx, m.tx, Inquiry{ID: q.ID, Transition: -1, Version: AnyVersion, Key: q.Key, Values: q.Values})
+	return err == nil && s.ByKey != nil
 }
 
 // createInspectError: reading why the row was not created failed.

@@ -44,34 +44,21 @@ func (m *Machine) failed(ctx context.Context, q *request, err error) (done bool,
 			return true, m.unknownOutcome(q, ctx.Err())
 		}
 		return m.repeat(ctx, q, f)
-	case ClassVersionTaken:
-		if m.keySeen(ctx, q) { // the row was put back by hand, the call is a repeat all the same
+	case ClassVersionTaken, ClassConstraint:
+		if m.keySeen(ctx, q) { // a row that was put back by hand, or a constraint that the first run has used up
 			return false, nil
 		}
-		return true, m.versionTaken(q, f)
-	case ClassConstraint:
-		return true, m.callError(nil, q, "a constraint of the table refused the change; nothing was applied", f)
 	case ClassFatal:
 	}
-	if q.unknown != nil { // an earlier write may have been applied all the same
+	switch {
+	case q.unknown != nil: // an earlier write may have been applied all the same, or may be yet
 		return true, m.unknownOutcome(q, f)
+	case f.Class == ClassVersionTaken:
+		return true, m.versionTaken(q, f)
+	case f.Class == ClassConstraint:
+		return true, m.callError(nil, q, "a constraint of the table refused the change; nothing was applied", f)
 	}
 	return true, m.callError(nil, q, f.Hint, f)
-}
-
-// seen looks a key up where a constraint of the table refused the write: the second run
-// of a call can meet a constraint that the first one has used up, and is a duplicate all
-// the same.
-func (m *Machine) seen(ctx context.Context, q *request, err error) (Result, bool) {
-	var f *Fault
-	if !errors.As(err, &f) || f.Class != ClassConstraint || q.call.Key == "" || q.call.KeyOwn {
-		return Result{}, false
-	}
-	v, s, err := m.judge(ctx, q)
-	if err != nil || s.ByKey == nil || v.err != nil {
-		return Result{}, false
-	}
-	return m.duplicate(q, v, s), true
 }
 
 // settles reports whether running the call again can tell what happened: the key
@@ -169,8 +156,9 @@ func unread(err error, detail string) (_ string, kind error) {
 	return detail, kind
 }
 
-// keySeen reports whether the journal holds the call's key. Where a write runs into both
-// of the journal's indexes, which of them is reported differs between databases.
+// keySeen reports whether the journal holds the call's key: what refused the write was
+// then met by a duplicate. Where a write runs into several indexes, which of them is
+// reported differs between databases.
 func (m *Machine) keySeen(ctx context.Context, q *request) bool {
 	in := q.inquiry()
 	if in.Key == "" {

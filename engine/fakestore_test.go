@@ -25,6 +25,7 @@ type fakeStore struct {
 	inquiries []Inquiry
 	classes   map[error]Class
 	onApply   func()
+	onCreate  func()
 }
 
 type reply struct {
@@ -113,6 +114,9 @@ func (f fakeTable) Apply(_ context.Context, tx Tx, call *Call) (Change, error) {
 func (f fakeTable) Create(_ context.Context, tx Tx, c *Creation) (Change, error) {
 	f.s.note("create%s", within(tx))
 	f.s.calls = append(f.s.calls, Call{ID: c.ID, Record: c.Record})
+	if f.s.onCreate != nil {
+		f.s.onCreate()
+	}
 	r := next(&f.s.create)
 	return r.change, r.err
 }

@@ -159,9 +159,6 @@ func (m *Machine) run(ctx context.Context, q *request) (Result, error) {
 			return m.applied(q, change), nil
 		}
 		if err != nil {
-			if res, seen := m.seen(ctx, q, err); seen {
-				return res, nil
-			}
 			done, err := m.failed(ctx, q, err)
 			if done {
 				return Result{}, err

@@ -16,6 +16,7 @@ func lostChecks() []check {
 		{name: "the answer is lost after the write: Applied, once", run: func(e *env) { lostOnce(e, true) }},
 		{name: "the answer is lost before the write: Applied, once", run: func(e *env) { lostOnce(e, false) }},
 		{name: "a statement that arrives late is the same call", run: lostZombie},
+		{name: "a constraint that the repeat meets does not hide the first run", run: lostConstraint},
 		{name: "what cannot be settled is ErrUnknownOutcome, and its key settles it", run: lostForGood},
 		{name: "a machine without journal settles by version or by its graph, or not at all", run: lostBare},
 		{name: "what was certainly not applied is repeated, within bounds", run: lostRetry},
@@ -101,6 +102,42 @@ func lostZombie(e *env) {
 		e.wantResult(res, engine.Applied, "open", 2)
 		e.wantRow(id, "open", 2)
 		e.wantJournal(id, "", "touch")
+	}
+}
+
+// lamps leads its row on where it is run again, into what another row holds.
+const lamps = `
+machine: lamp
+table: {name: lamps}
+fields: {code: {type: string, nullable: true}}
+unique: [[code]]
+initial: dark
+states: {dark: , dim: , lit: {final: true}}
+transitions:
+  tick: {moves: [{from: dark, to: dim}, {from: dim, to: lit, set: {code: '"x"'}}]}
+`
+
+func lostConstraint(e *env) {
+	e.open(lamps)
+	e.create(engine.Row{"id": "other", "code": "x"})
+	for _, opts := range [][]engine.CallOption{nil, {engine.WithKey("k")}} {
+		id := e.fresh()
+		e.attach(nil)
+		e.create(engine.Row{"id": id})
+		e.attach(losing(1, true))
+		e.wantResult(e.fire("tick", id, nil, opts...), engine.Applied, "dim", 2)
+		e.wantRow(id, "dim", 2)
+		e.wantJournal(id, "", "tick")
+
+		// The first run never came: nobody knows, since it may come yet.
+		e.attach(losing(1, false))
+		_, err := e.m.Fire(e.Context(), "tick", id, nil)
+		detail := e.wantError(err, engine.ErrUnknownOutcome)
+		e.attach(nil)
+		if _, err = e.m.Fire(e.Context(), "tick", id, nil, engine.WithKey(detail.Key)); err == nil || errors.Is(err, engine.ErrUnknownOutcome) {
+			e.Errorf("%v, want what the constraint says", err)
+		}
+		e.wantRow(id, "dim", 2)
 	}
 }
 
