@@ -78,11 +78,12 @@ type afterQueue struct {
 	hooks []func(ctx context.Context) error
 }
 
-// queueKey finds the queue of the transaction a context belongs to.
-type queueKey struct{}
+// queueKey finds the queue of the transaction of a store that a context belongs to. Each
+// store has its own: a call on another one commits by itself, whatever becomes of this.
+type queueKey struct{ store Store }
 
-func queueOf(ctx context.Context) *afterQueue {
-	q, _ := ctx.Value(queueKey{}).(*afterQueue)
+func queueOf(ctx context.Context, store Store) *afterQueue {
+	q, _ := ctx.Value(queueKey{store}).(*afterQueue)
 	return q
 }
 
@@ -182,11 +183,11 @@ func (m *Machine) attemptCode(ctx context.Context, q *request, s *Snapshot, even
 	q.attempts++
 	call := q.call
 	call.Version = s.Row.Version
-	queue := queueOf(ctx)
+	queue := queueOf(ctx, m.eng.store)
 	own := queue == nil
 	if own {
 		queue = &afterQueue{}
-		ctx = context.WithValue(ctx, queueKey{}, queue)
+		ctx = context.WithValue(ctx, queueKey{m.eng.store}, queue)
 	}
 	mark, applied := queue.mark(), false
 	defer func() { // also where the effect panics, which whoever called it may survive
@@ -286,7 +287,7 @@ func (m *Machine) finish(ctx context.Context, res Result, queue *afterQueue, own
 		res.after = queue.run
 	default:
 		// Calls of a hook are calls of their own, with queues of their own.
-		res.AfterErr = queue.run(context.WithValue(context.WithoutCancel(ctx), queueKey{}, nil))
+		res.AfterErr = queue.run(context.WithValue(context.WithoutCancel(ctx), queueKey{m.eng.store}, nil))
 	}
 	return res
 }

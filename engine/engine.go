@@ -84,7 +84,7 @@ func (e *Engine) InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) e
 	}
 	for attempt := 1; ; attempt++ {
 		queue := &afterQueue{}
-		err := e.store.Transact(context.WithValue(ctx, queueKey{}, queue), fn)
+		err := e.store.Transact(context.WithValue(ctx, queueKey{e.store}, queue), fn)
 		if err == nil {
 			e.after(ctx, queue)
 			return nil
