@@ -134,9 +134,6 @@ func (m *Machine) runCode(ctx context.Context, q *request) (Result, error) {
 		}
 		event := m.event(q, s)
 		if err := m.guard(ctx, q, s, &event); err != nil {
-			if q.unknown != nil { // the row was read without its lock: an earlier COMMIT may be on its way
-				err = m.unknownOutcome(q, errors.New(err.Error())) // not an answer any more
-			}
 			return Result{}, err
 		}
 		res, done, err := m.attemptCode(ctx, q, s, event)
@@ -164,17 +161,36 @@ func (m *Machine) guard(ctx context.Context, q *request, s *Snapshot, event *Eve
 	if err != nil { // classification has just found that it fits
 		return m.callError(nil, q, "judging the row again failed", err)
 	}
-	err = guardWithFSM(ctx, t.def.Name, event.Entity.State, m.rules.stateName(target), func(ctx context.Context) error {
+	veto, err := guardWithFSM(ctx, t.def.Name, event.Entity.State, m.rules.stateName(target), func(ctx context.Context) error {
 		return m.code[t.def.Guard].Guard(ctx, *event)
 	})
-	if err == nil {
+	over := ctx.Err()
+	switch {
+	case over != nil && (veto == nil || errors.Is(veto, over)): // nobody said no
+		return m.ended(q, over)
+	case err != nil:
+		return m.callError(nil, q, "asking guard "+t.def.Guard+" failed", err)
+	case veto == nil:
 		return nil
+	case q.unknown != nil: // no answer: the row was read without its lock, and an earlier COMMIT may be on its way
+		return m.unknownOutcome(q, fmt.Errorf("guard %s: %s", t.def.Guard, veto.Error()))
 	}
 	e := Error{
 		Machine: m.rules.def.Name, Transition: t.def.Name, ID: q.call.ID, Key: q.call.Key, State: event.Entity.State,
-		Version: event.Entity.Version, Allowed: m.rules.allowed[s.Row.State], Detail: "guard " + t.def.Guard, cause: err,
+		Version: event.Entity.Version, Allowed: m.rules.allowed[s.Row.State], Detail: "guard " + t.def.Guard, cause: veto,
 	}
 	return newError(ErrRejected, e)
+}
+
+// ended says what a context means that ended between the tries of a call.
+func (m *Machine) ended(q *request, over error) error {
+	switch {
+	case q.unknown != nil:
+		return m.unknownOutcome(q, over)
+	case q.attempts > 0:
+		return m.callError(ErrBusy, q, "the context ended before the next try", over)
+	}
+	return over
 }
 
 // attemptCode sends the pinned CAS with the effect. done is false where the row, or

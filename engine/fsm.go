@@ -73,25 +73,25 @@ func (r *Rules) verifyWithFSM() error {
 // guardWithFSM asks a guard in the life cycle of a looplab machine that has this one
 // edge: a `before` callback that cancels is a veto. The instance is used once; after
 // an error or a panic it could not be used again.
-func guardWithFSM(ctx context.Context, event, src, dst string, guard func(context.Context) error) error {
+//
+// looplab takes a context that has ended for an event that failed, so it is not shown the
+// caller's: whether that has ended is for whoever asks to look.
+func guardWithFSM(ctx context.Context, event, src, dst string, guard func(context.Context) error) (veto, _ error) {
 	f := fsm.NewFSM(src, fsm.Events{{Name: event, Src: []string{src}, Dst: dst}}, fsm.Callbacks{
-		"before_" + event: func(ctx context.Context, e *fsm.Event) {
+		"before_" + event: func(_ context.Context, e *fsm.Event) {
 			if err := guard(ctx); err != nil {
 				e.Cancel(err)
 			}
 		},
 	})
-	err := f.Event(ctx, event)
-	if err == nil {
-		return nil
-	}
+	err := f.Event(context.WithoutCancel(ctx), event)
 	var canceled fsm.CanceledError
 	var same fsm.NoTransitionError
 	switch {
 	case errors.As(err, &canceled):
-		return canceled.Err
+		return canceled.Err, nil
 	case errors.As(err, &same): // a move of a state onto itself
-		return same.Err
+		return nil, same.Err
 	}
-	return err
+	return nil, err
 }
