@@ -101,14 +101,52 @@ func (s *Store) verifyStates(ctx context.Context, def *definitions.Machine) erro
 	return nil
 }
 
-// statusList gives what follows "column IN (", or the form PostgreSQL makes of it.
+// statusList gives the list of a constraint that is nothing but "column IN (list)", or the
+// form that PostgreSQL makes of it. In any other, as in "column IN (list) OR paid_at IS NOT
+// NULL", the list does not say which states there may be.
 func statusList(text, column string) (string, bool) {
-	form := regexp.MustCompile("(?is)\\(+[`\"]?" + regexp.QuoteMeta(column) + "[`\"]?\\)?(?:::text)? *(?:in *\\(|= *any *\\(+array\\[)(.*)")
+	text = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(text), "CHECK"))
+	inner, _, ok := group(text) // what follows it is no part of the constraint
+	for rest := ""; ok && rest == ""; {
+		text = strings.TrimSpace(inner)
+		inner, rest, ok = group(text)
+	}
+	form := regexp.MustCompile("(?is)^\\(?[`\"]?" + regexp.QuoteMeta(column) + "[`\"]?\\)?(?:::text)? *(in|= *any) *(\\(.*)$")
 	m := form.FindStringSubmatch(text)
 	if m == nil {
 		return "", false
 	}
-	return m[1], true
+	list, rest, ok := group(m[2])
+	isArray := strings.HasPrefix(strings.ToLower(strings.TrimLeft(list, "(")), "array[")
+	return list, ok && rest == "" && isArray == !strings.EqualFold(m[1], "in")
+}
+
+// group splits text that begins with a parenthesis into what that holds and what follows
+// it. Parentheses within quotes do not count.
+func group(text string) (inner, rest string, ok bool) {
+	if !strings.HasPrefix(text, "(") {
+		return "", "", false
+	}
+	depth, quote := 0, byte(0)
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\' && quote == '\'' && strings.HasPrefix(text[i+1:], "'"): // as MariaDB writes a quote within quotes
+			i++
+		case quote != 0:
+			if c == quote {
+				quote = 0 // a doubled one opens again at once
+			}
+		case c == '\'' || c == '"' || c == '`':
+			quote = c
+		case c == '(':
+			depth++
+		case c == ')':
+			if depth--; depth == 0 {
+				return text[1:i], strings.TrimSpace(text[i+1:]), true
+			}
+		}
+	}
+	return "", "", false
 }
 
 // plainValue is a value that every database writes in one way, but that MariaDB has what
