@@ -38,15 +38,20 @@ func (t *table) versions(ctx context.Context, id string) (row, last int64, ok bo
 	return state.Version, last, err == nil
 }
 
-// mendText is for people to read and run; the engine never does.
+// mendText is for people to read and run; the engine never does. The version is that of
+// all machines over the table.
 func (t *table) mendText(id string) string {
 	version, entity := t.d.Quote(t.def.Table.Version), t.d.Literal(id)
 	key := entity
 	if t.def.Table.ID.Type == expr.Int {
 		key = id
 	}
+	var machines []string
+	for _, name := range t.s.machines.Machines(t.def.Table.Name) {
+		machines = append(machines, t.d.Literal(name))
+	}
 	return strings.Join([]string{
 		"UPDATE", QuoteTable(t.d, t.def.Table.Name), "SET", version, "= (SELECT MAX(version) FROM", QuoteTable(t.d, t.def.Journal.Table),
-		"WHERE machine =", t.d.Literal(t.def.Name), "AND entity_id =", entity + ")", "WHERE", t.d.Quote(t.def.Table.ID.Name), "=", key,
+		"WHERE machine IN (" + strings.Join(machines, ", ") + ") AND entity_id =", entity + ")", "WHERE", t.d.Quote(t.def.Table.ID.Name), "=", key,
 	}, " ")
 }

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,7 @@ func strangerChecks() []check {
 		{name: "a status or version that is NULL", run: strangerNull},
 		{name: "a row written behind the journal's back", run: strangerBent},
 		{name: "a row put back by hand: the journal's versions are taken", run: strangerPutBack},
+		{name: "a row put back by hand goes on behind the versions of all machines of its table", run: strangerPutBackShared},
 	}
 }
 
@@ -143,4 +145,34 @@ func strangerPutBack(e *env) {
 	// Mended as the error says.
 	e.update("o", engine.Row{"version": 2})
 	e.wantResult(e.apply("cancel", "o", nil), engine.Applied, "cancelled", 3)
+}
+
+func strangerPutBackShared(e *env) {
+	e.open(parcel, label)
+	labels := e.machines["label"]
+	e.create(engine.Row{"id": "p", "weight": 3})
+	_, err := labels.Fire(e.Context(), "print", "p", nil)
+	e.must(err)
+	e.apply("go", "p", nil)
+	e.update("p", engine.Row{"version": 1})
+	e.exempt["parcel/p"], e.exempt["label/p"] = bent, bent
+	_, err = labels.Fire(e.Context(), "peel", "p", nil)
+	e.wantFatal(err)
+	_, mend, ok := strings.Cut(fmt.Sprint(err), ": UPDATE ")
+	b, isSQL := e.b.(*SQL)
+	if !isSQL {
+		if !strings.Contains(mend, "to version 3") {
+			e.Errorf("%v: want it to name version 3", err)
+		}
+		e.update("p", engine.Row{"version": 3})
+		return
+	}
+	mend, _, _ = strings.Cut(mend, ": ") // what the driver said
+	if !ok || !strings.Contains(err.Error(), "its journal is at 3") {
+		e.Fatalf("%v: want it to name both versions, and the statement that mends it", err)
+	}
+	e.must(b.exec(e.Context(), "UPDATE "+mend))
+	res, err := labels.Fire(e.Context(), "peel", "p", nil)
+	e.must(err)
+	e.wantResult(res, engine.Applied, "blank", 4)
 }
