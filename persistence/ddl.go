@@ -135,7 +135,7 @@ func stateLiteral(d Dialect, v any) string {
 // then on: the versions of a row count over all that share its table, also over those
 // that the process does not bind.
 func (s *Store) Migrate(ctx context.Context, defs ...*definitions.Machine) error {
-	if err := s.machines.Join(defs...); err != nil {
+	if err := s.machines.Check(defs...); err != nil { // before anything is created
 		return fmt.Errorf("persistence: migrate: %w", err)
 	}
 	conn, err := s.conn(ctx)
@@ -155,6 +155,9 @@ func (s *Store) Migrate(ctx context.Context, defs ...*definitions.Machine) error
 		if err != nil {
 			return fmt.Errorf("persistence: migrate: %w\nin: %s", err, text)
 		}
+	}
+	if err := s.machines.Join(defs...); err != nil { // others came while this one was at work
+		return fmt.Errorf("persistence: migrate: %w", err)
 	}
 	return nil
 }

@@ -84,14 +84,17 @@ func (s *Store) Close() error {
 }
 
 // Bind verifies the machine's table and journal. Machines that share a table must share
-// a journal.
+// a journal, and must write the table's name alike: which are siblings is told by it.
 func (s *Store) Bind(ctx context.Context, rules *engine.Rules) (engine.Table, error) {
 	def := rules.Definition()
-	if err := s.machines.Join(def); err != nil {
+	if err := s.machines.Check(def); err != nil { // says more than that the second journal is missing
 		return nil, err
 	}
 	columns, err := s.verify(ctx, def)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.machines.Join(def); err != nil { // not before: what does not fit takes no place
 		return nil, err
 	}
 	t := &table{

@@ -3,6 +3,7 @@ package registry
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -15,6 +16,9 @@ const Max = 4
 // Registry remembers the journaled machines of each table. They share its version, so
 // "the last version" and "the last creation" of a row count over all of them, and can
 // only be counted in one journal. Machines without a journal leave nothing to count.
+// A table is known by its name as definitions write it: "orders" and "public.orders" are
+// two. Which they are only the database could say, and for a table that is yet to be made
+// not even that.
 // The zero value is empty; it is safe for concurrent use.
 type Registry struct {
 	mu     sync.RWMutex
@@ -26,6 +30,27 @@ type Registry struct {
 func (r *Registry) Join(defs ...*definitions.Machine) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	joined, err := r.joined(defs)
+	if err != nil {
+		return err
+	}
+	if r.tables == nil {
+		r.tables = map[string][]*definitions.Machine{}
+	}
+	maps.Copy(r.tables, joined)
+	return nil
+}
+
+// Check reports why machines cannot join, and leaves everything as it is.
+func (r *Registry) Check(defs ...*definitions.Machine) error {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	_, err := r.joined(defs)
+	return err
+}
+
+// joined gives the tables that would change.
+func (r *Registry) joined(defs []*definitions.Machine) (map[string][]*definitions.Machine, error) {
 	joined := map[string][]*definitions.Machine{}
 	for _, def := range defs {
 		if !def.Journal.Enabled {
@@ -38,17 +63,11 @@ func (r *Registry) Join(defs ...*definitions.Machine) error {
 		}
 		present, err := with(present, def)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		joined[table] = present
 	}
-	if r.tables == nil {
-		r.tables = map[string][]*definitions.Machine{}
-	}
-	for table, present := range joined {
-		r.tables[table] = present
-	}
-	return nil
+	return joined, nil
 }
 
 // with gives a copy of the machines of a table in which def is one of them.

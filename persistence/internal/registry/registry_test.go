@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +20,15 @@ func machine(name, journal string) *definitions.Machine {
 // join joins and wants an error with all of the parts, or none where there are no parts.
 func join(t *testing.T, r *Registry, parts []string, defs ...*definitions.Machine) {
 	t.Helper()
+	before := r.Machines("t")
+	foretold := r.Check(defs...)
+	if now := r.Machines("t"); !slices.Equal(now, before) {
+		t.Errorf("Check made %v of %v", now, before)
+	}
 	err := r.Join(defs...)
+	if fmt.Sprint(foretold) != fmt.Sprint(err) {
+		t.Errorf("Check = %v, Join = %v", foretold, err)
+	}
 	if len(parts) == 0 {
 		if err != nil {
 			t.Errorf("Join: %v", err)
