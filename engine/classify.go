@@ -44,7 +44,7 @@ func (r *Rules) classify(q *request, s *Snapshot) verdict {
 	if t.sources[s.Row.State] {
 		return r.fromSource(q, s)
 	}
-	stale := q.version != AnyVersion && q.version != s.Row.Version
+	stale := q.asks.Version != AnyVersion && q.asks.Version != s.Row.Version
 	if t.def.Key.Declared() {
 		if stale {
 			return r.conflict(q, s)
@@ -82,7 +82,7 @@ func entryName(e *Entry) string {
 
 // fromSource answers a miss on a row from which the transition does leave.
 func (r *Rules) fromSource(q *request, s *Snapshot) verdict {
-	if q.version != AnyVersion && q.version != s.Row.Version {
+	if q.asks.Version != AnyVersion && q.asks.Version != s.Row.Version {
 		return r.conflict(q, s)
 	}
 	if s.Row.Version == math.MaxInt64 {
@@ -103,7 +103,7 @@ func (r *Rules) fromSource(q *request, s *Snapshot) verdict {
 // transition: then the version is stale because of an earlier run of this call.
 func (r *Rules) appliedAt(t *transitionRules, q *request, s *Snapshot) bool {
 	if !r.def.Journal.Enabled {
-		return s.Row.Version == q.version+1 && t.targets[s.Row.State]
+		return s.Row.Version == q.asks.Version+1 && t.targets[s.Row.State]
 	}
 	return s.Next != nil && s.Next.Transition == t.def.Name
 }
@@ -162,12 +162,12 @@ func (r *Rules) settled(q *request, s *Snapshot) bool {
 	switch {
 	case !s.Found || s.Row.State < 0:
 		return false
-	case q.version == AnyVersion: // no target leads back into a source
+	case q.asks.Version == AnyVersion: // no target leads back into a source
 		return t.sources[s.Row.State]
-	case s.Row.Version == q.version+1:
+	case s.Row.Version == q.asks.Version+1:
 		return !t.targets[s.Row.State]
 	}
-	return s.Row.Version <= q.version
+	return s.Row.Version <= q.asks.Version
 }
 
 // otherIdentity says in words how the request differs from the one that was
@@ -191,7 +191,7 @@ func (r *Rules) otherIdentity(t *transitionRules, q *request, s *Snapshot) strin
 }
 
 func (r *Rules) conflict(q *request, s *Snapshot) verdict {
-	return r.answer(q, s, ErrConflict, fmt.Sprintf("the call names version %d, the row is at version %d in %s", q.version, s.Row.Version, r.stateName(s.Row.State)))
+	return r.answer(q, s, ErrConflict, fmt.Sprintf("the call names version %d, the row is at version %d in %s", q.asks.Version, s.Row.Version, r.stateName(s.Row.State)))
 }
 
 // neverSeen says why a call with a declared key is no duplicate, where it brought one.

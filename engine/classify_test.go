@@ -35,7 +35,8 @@ func requestFor(t *testing.T, r *Rules, c call) *request {
 	if version == 0 {
 		version = AnyVersion
 	}
-	q := &request{call: Call{ID: "o-1", Transition: i, Args: values, Now: noon, Version: version}, version: version, derived: tr.def.Key.Derived()}
+	q := newRequest(Call{ID: "o-1", Transition: i, Args: values, Now: noon, Version: version})
+	q.derived = tr.def.Key.Derived()
 	if r.def.Journal.Enabled {
 		q.call.Record = Record{Key: c.key, Attempt: "this call", Fingerprint: tr.fingerprint(values)}
 		switch {
@@ -91,7 +92,7 @@ func (v view) snapshot(t *testing.T, r *Rules, q *request) *Snapshot {
 		if e.From != e.To {
 			s.Entered = e
 		}
-		if q.version != 0 && e.Version == q.version+1 {
+		if q.asks.Version != 0 && e.Version == q.asks.Version+1 {
 			s.Next = e
 		}
 	}

@@ -126,11 +126,11 @@ func (m *Machine) runCode(ctx context.Context, q *request) (Result, error) {
 		v, s, err := m.judge(ctx, q)
 		switch {
 		case err != nil:
-			return Result{}, m.inspectError(ctx, q, err)
+			return Result{}, m.inspectError(ctx, &q.attempt, err)
 		case v.err != nil:
 			return Result{}, v.err
 		case !v.again:
-			return m.duplicate(q, v, s), nil
+			return m.duplicate(&q.attempt, v, s), nil
 		}
 		event := m.event(q, s)
 		if err := m.guard(ctx, q, s, &event); err != nil {
@@ -159,7 +159,7 @@ func (m *Machine) guard(ctx context.Context, q *request, s *Snapshot, event *Eve
 	}
 	_, target, err := m.rules.Target(q.call.Transition, s.Row.State, m.rules.Input(q.call.Transition, s.Row.Values, q.call.Args, q.call.Now))
 	if err != nil { // classification has just found that it fits
-		return m.callError(nil, q, "judging the row again failed", err)
+		return m.callError(nil, &q.attempt, "judging the row again failed", err)
 	}
 	veto, err := guardWithFSM(ctx, t.def.Name, event.Entity.State, m.rules.stateName(target), func(ctx context.Context) error {
 		return m.code[t.def.Guard].Guard(ctx, *event)
@@ -167,13 +167,13 @@ func (m *Machine) guard(ctx context.Context, q *request, s *Snapshot, event *Eve
 	over := ctx.Err()
 	switch {
 	case over != nil && (veto == nil || errors.Is(veto, over)): // nobody said no
-		return m.ended(q, over)
+		return m.ended(&q.attempt, over)
 	case err != nil:
-		return m.callError(nil, q, "asking guard "+t.def.Guard+" failed", err)
+		return m.callError(nil, &q.attempt, "asking guard "+t.def.Guard+" failed", err)
 	case veto == nil:
 		return nil
 	case q.unknown != nil: // no answer: the row was read without its lock, and an earlier COMMIT may be on its way
-		return m.unknownOutcome(q, fmt.Errorf("guard %s: %s", t.def.Guard, veto.Error()))
+		return m.unknownOutcome(&q.attempt, fmt.Errorf("guard %s: %s", t.def.Guard, veto.Error()))
 	}
 	e := Error{
 		Machine: m.rules.def.Name, Transition: t.def.Name, ID: q.call.ID, Key: q.call.Key, State: event.Entity.State,
@@ -183,12 +183,12 @@ func (m *Machine) guard(ctx context.Context, q *request, s *Snapshot, event *Eve
 }
 
 // ended says what a context means that ended between the tries of a call.
-func (m *Machine) ended(q *request, over error) error {
+func (m *Machine) ended(a *attempt, over error) error {
 	switch {
-	case q.unknown != nil:
-		return m.unknownOutcome(q, over)
-	case q.attempts > 0:
-		return m.callError(ErrBusy, q, "the context ended before the next try", over)
+	case a.unknown != nil:
+		return m.unknownOutcome(a, over)
+	case a.sends > 0:
+		return m.callError(ErrBusy, a, "the context ended before the next try", over)
 	}
 	return over
 }
@@ -196,7 +196,7 @@ func (m *Machine) ended(q *request, over error) error {
 // attemptCode sends the pinned CAS with the effect. done is false where the row, or
 // the database, asks for another attempt.
 func (m *Machine) attemptCode(ctx context.Context, q *request, s *Snapshot, event Event) (res Result, done bool, _ error) {
-	q.attempts++
+	q.sends++
 	call := q.call
 	call.Version = s.Row.Version
 	queue := queueOf(ctx, m.eng.store)
@@ -215,7 +215,7 @@ func (m *Machine) attemptCode(ctx context.Context, q *request, s *Snapshot, even
 	change, err := m.table.Apply(ctx, m.tx, &call)
 	if err == nil && change.OK {
 		applied = true
-		res = m.applied(q, change)
+		res = m.applied(&q.attempt, change)
 		if call.Effect == nil {
 			event.Result = res
 			m.queueAfter(queue, event)
@@ -224,15 +224,15 @@ func (m *Machine) attemptCode(ctx context.Context, q *request, s *Snapshot, even
 	}
 	var effect *effectError
 	if errors.As(err, &effect) && !effect.retryable(err) {
-		return Result{}, true, m.callError(nil, q, "effect "+m.rules.def.Transitions[q.call.Transition].Effect+" failed, nothing was applied", effect.err)
+		return Result{}, true, m.callError(nil, &q.attempt, "effect "+m.rules.def.Transitions[q.call.Transition].Effect+" failed, nothing was applied", effect.err)
 	}
 	if err == nil { // the row moved under the guard
-		if err := m.again(ctx, q, nil); err != nil {
+		if err := m.again(ctx, &q.attempt, nil); err != nil {
 			return Result{}, true, err
 		}
 		return Result{}, false, nil
 	}
-	if end, err := m.failed(ctx, q, err); end {
+	if end, err := m.failed(ctx, &q.attempt, err); end {
 		return Result{}, true, err
 	}
 	return Result{}, false, nil
@@ -272,7 +272,7 @@ func (m *Machine) attach(call *Call, q *request, event Event, queue *afterQueue)
 		return
 	}
 	call.Effect = func(ctx context.Context, tx Tx, change Change) error {
-		event.Result = m.applied(q, change)
+		event.Result = m.applied(&q.attempt, change)
 		m.queueAfter(queue, event)
 		if err := m.code[t.Effect].Effect(ctx, tx, event); err != nil {
 			return &effectError{err}

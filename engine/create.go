@@ -89,15 +89,15 @@ func (m *Machine) create(ctx context.Context, id, state string, fields []any, op
 	if err := m.fill(q, state, &o); err != nil {
 		return Result{}, 0, m.rules.invalidCreation(id, err)
 	}
-	res, err := m.runCreate(ctx, q)
-	return res, q.attempts, err
+	res, err := m.send(ctx, q)
+	return res, q.sends, err
 }
 
-// creation is one Create across its tries.
+// creation is one Create with everything classification must know of it.
 type creation struct {
+	attempt
 	Creation
 	stateSaid bool // the caller named the initial state
-	tries
 }
 
 // fill checks a creation and completes it with defaults and its record.
@@ -130,6 +130,7 @@ func (m *Machine) fill(q *creation, state string, o *callOptions) error {
 			return err
 		}
 	}
+	q.asks = Inquiry{ID: q.ID, Transition: -1, Version: AnyVersion, Values: q.Values}
 	if !def.Journal.Enabled {
 		return bareOptions(o)
 	}
@@ -176,43 +177,15 @@ func (m *Machine) recordCreation(q *creation, state string, o *callOptions) erro
 	}
 	record.Fingerprint, record.Args = h.sum(), append(b, '}')
 	q.Record = record
+	q.asks.Key, q.keyOwn = record.Key, record.KeyOwn
 	return nil
 }
 
-// runCreate sends the creation until it is answered.
-func (m *Machine) runCreate(ctx context.Context, q *creation) (Result, error) {
-	for {
-		q.attempts++
-		change, err := m.table.Create(ctx, m.tx, &q.Creation)
-		if err == nil && change.OK {
-			state := m.rules.stateName(q.State)
-			return Result{ID: q.ID, To: state, State: state, Version: change.Version, Outcome: Applied, Key: q.Key}, nil
-		}
-		if err != nil {
-			repeat, err := m.createFailed(ctx, q, err)
-			if err != nil {
-				return Result{}, err
-			}
-			if repeat {
-				continue
-			}
-		}
-		s, err := m.table.Inspect(ctx, m.tx, Inquiry{ID: q.ID, Transition: -1, Version: AnyVersion, Key: q.Key, Values: q.Values})
-		if err != nil {
-			return Result{}, m.createInspectError(ctx, q, err)
-		}
-		v := m.rules.classifyCreation(q, &s)
-		if v.err != nil {
-			return Result{}, v.err
-		}
-		if !v.again {
-			return duplicateResult(m.rules, q.ID, q.Key, v, &s), nil
-		}
-		if err := m.createAgain(ctx, q, nil); err != nil {
-			return Result{}, err
-		}
-	}
+func (q *creation) write(ctx context.Context, m *Machine) (Change, error) {
+	return m.table.Create(ctx, m.tx, &q.Creation)
 }
+
+func (q *creation) judge(m *Machine, s *Snapshot) verdict { return m.rules.classifyCreation(q, s) }
 
 // classifyCreation decides what an existing row or key means for a Create.
 func (r *Rules) classifyCreation(q *creation, s *Snapshot) verdict {
@@ -266,92 +239,4 @@ func (r *Rules) createdWith(s *Snapshot, field int) (any, bool, error) {
 		return nil, false, nil
 	}
 	return s.Row.Values[field], true, nil
-}
-
-// createFailed decides what an error of the insert means: repeat it, look at the
-// row (false, nil), or give up with an error.
-func (m *Machine) createFailed(ctx context.Context, q *creation, err error) (repeat bool, _ error) {
-	var f *Fault
-	if !errors.As(err, &f) {
-		f = &Fault{Class: ClassFatal, Err: err}
-	}
-	switch f.Class {
-	case ClassDuplicateKey:
-		return false, nil
-	case ClassUnsent:
-		if q.unknown == nil && q.attempts == 1 && f.Hint == "" {
-			return false, f.Err
-		}
-		if q.unknown == nil {
-			return false, m.createError(ErrBusy, q, f.Hint, f.Err)
-		}
-		return false, m.createError(ErrUnknownOutcome, q, unknownHint, errors.Join(f.Err, q.unknown))
-	case ClassUnknown:
-		if m.tx == nil {
-			q.lost(f)
-		}
-		return true, m.createAgain(ctx, q, f)
-	case ClassRetryable:
-		return true, m.createAgain(ctx, q, f)
-	case ClassVersionTaken, ClassConstraint:
-		if m.creationSeen(ctx, q) { // by this very call, or by one it repeats
-			return false, nil
-		}
-	case ClassFatal:
-	}
-	switch {
-	case q.unknown != nil: // an earlier write may have been applied all the same, or may be yet
-		return false, m.createError(ErrUnknownOutcome, q, unknownHint, errors.Join(q.unknown, f))
-	case f.Class == ClassVersionTaken:
-		return false, m.createError(nil, q, "the journal already holds the version this row would start with; "+f.Hint, f)
-	case f.Class == ClassConstraint:
-		return false, m.createError(nil, q, "a constraint of the table refused the row; nothing was created", f)
-	}
-	return false, m.createError(nil, q, f.Hint, f)
-}
-
-func (m *Machine) creationSeen(ctx context.Context, q *creation) bool {
-	if q.Key == "" || (q.KeyOwn && q.unknown == nil) {
-		return false
-	}
-	s, err := m.table.Inspect(ctx, m.tx, Inquiry{ID: q.ID, Transition: -1, Version: AnyVersion, Key: q.Key, Values: q.Values})
-	return err == nil && s.ByKey != nil
-}
-
-// createInspectError: reading why the row was not created failed.
-func (m *Machine) createInspectError(ctx context.Context, q *creation, err error) error {
-	if q.unknown != nil {
-		return m.createError(ErrUnknownOutcome, q, unknownHint, errors.Join(q.unknown, err, ctx.Err()))
-	}
-	detail, kind := unread(err, "the row was not created, and reading the reason failed")
-	return m.createError(kind, q, detail, errors.Join(err, ctx.Err()))
-}
-
-func (m *Machine) createAgain(ctx context.Context, q *creation, cause *Fault) error {
-	if m.tx != nil {
-		if cause == nil && q.attempts == 1 {
-			return nil
-		}
-		return m.createError(ErrBusy, q, "roll back and repeat the whole transaction", errors.Join(faultErr(cause), ctx.Err()))
-	}
-	more := q.attempts < m.eng.retry.Attempts || (q.unknown != nil && m.eng.patient(ctx, q.since))
-	if ctx.Err() == nil && more && m.eng.retry.wait(ctx, q.attempts) {
-		return nil
-	}
-	if q.unknown != nil {
-		return m.createError(ErrUnknownOutcome, q, unknownHint, errors.Join(q.unknown, ctx.Err()))
-	}
-	return m.createError(ErrBusy, q, fmt.Sprintf("given up after %d tries; repeat the call", q.attempts), errors.Join(faultErr(cause), ctx.Err()))
-}
-
-// faultErr keeps a nil *Fault from becoming a non-nil error.
-func faultErr(f *Fault) error {
-	if f == nil {
-		return nil
-	}
-	return f
-}
-
-func (m *Machine) createError(kind error, q *creation, detail string, cause error) error {
-	return newError(kind, Error{Machine: m.rules.def.Name, op: opCreate, ID: q.ID, Key: q.Key, Detail: detail, cause: cause})
 }

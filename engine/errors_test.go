@@ -124,7 +124,7 @@ func TestGetAnswers(t *testing.T) {
 
 func TestCreateAnswers(t *testing.T) {
 	ctx := context.Background()
-	s := &fakeStore{create: []reply{{err: fault(ClassRetryable, "locked")}, {err: fault(ClassUnknown, "gone")}, {change: Change{OK: true, Version: 1}}}}
+	s := &fakeStore{create: []reply{{err: fault(ClassRetryable, "locked")}, {err: fault(ClassUnknown, "gone")}, {change: Change{OK: true, From: -1, Version: 1}}}}
 	m := machineOver(t, s, orderWith(""))
 	res, err := m.Create(ctx, Row{"id": "o-1", "amount": 5}, WithKey("k"))
 	if err != nil || res.Outcome != Applied || res.State != "pending" || res.To != "pending" || res.From != "" || res.Version != 1 || res.Key != "k" {

@@ -36,7 +36,7 @@ func (m *Machine) fire(ctx context.Context, transition, id string, values []any,
 	}
 	o := Observation{Machine: m.rules.def.Name, Transition: transition, ID: id, Result: res, Err: err, Took: m.eng.now().Sub(start)}
 	if q != nil {
-		o.Attempts = q.attempts
+		o.Attempts = q.sends
 	}
 	m.observe(ctx, o)
 	return res, err
@@ -50,11 +50,9 @@ func (m *Machine) observe(ctx context.Context, o Observation) {
 
 // request is one call with everything classification must know of it.
 type request struct {
+	attempt
 	call    Call
-	version int64 // named by the caller, or AnyVersion
-	derived bool  // the key was built from arguments
-	misses  int   // how often the CAS matched nothing although the call fits
-	tries
+	derived bool // the key was built from arguments
 }
 
 // prepare checks a call against the definition before anything is sent. A probe
@@ -81,11 +79,17 @@ func (m *Machine) prepare(ctx context.Context, transition, id string, values []a
 	if err := t.coerceArgs(values); err != nil {
 		return nil, m.rules.invalid(i, id, err)
 	}
-	q := &request{version: AnyVersion, call: Call{ID: id, Version: AnyVersion, Transition: i, Args: values, Now: m.eng.clock()}, derived: t.def.Key.Derived()}
+	q := newRequest(Call{ID: id, Version: AnyVersion, Transition: i, Args: values, Now: m.eng.clock()})
+	q.derived = t.def.Key.Derived()
 	if err := m.settle(q, t, &o, probe); err != nil {
 		return nil, m.rules.invalid(i, id, err)
 	}
 	return q, nil
+}
+
+// newRequest is a request whose options are yet to be settled.
+func newRequest(call Call) *request {
+	return &request{call: call, attempt: attempt{asks: Inquiry{ID: call.ID, Transition: call.Transition, Version: call.Version}}}
 }
 
 func (r *Rules) unknownTransition(name, id string) error {
@@ -105,7 +109,7 @@ func (m *Machine) settle(q *request, t *transitionRules, o *callOptions, probe b
 		if o.version == AnyVersion {
 			return fmt.Errorf("WithVersion(%d): no row can be at this version", o.version)
 		}
-		q.version, q.call.Version = o.version, o.version
+		q.asks.Version, q.call.Version = o.version, o.version
 	}
 	if !m.rules.def.Journal.Enabled {
 		return bareOptions(o)
@@ -124,6 +128,7 @@ func (m *Machine) settle(q *request, t *transitionRules, o *callOptions, probe b
 	record.Fingerprint = t.fingerprint(q.call.Args)
 	record.Args = t.argsJSON(q.call.Args)
 	q.call.Record = record
+	q.asks.Key, q.keyOwn = record.Key, record.KeyOwn
 	return nil
 }
 
@@ -138,90 +143,24 @@ func bareOptions(o *callOptions) error {
 	return nil
 }
 
-// inquiry says what must be read to judge the call.
-func (q *request) inquiry() Inquiry {
-	in := Inquiry{ID: q.call.ID, Transition: q.call.Transition, Key: q.call.Key, Version: q.version}
-	if q.call.KeyOwn && q.unknown == nil {
-		in.Key = "" // made for this call, and every write of it was answered
-	}
-	return in
-}
-
-// run sends the call until it is answered.
+// run sends the call, or asks its Go code first.
 func (m *Machine) run(ctx context.Context, q *request) (Result, error) {
 	if m.rules.transitions[q.call.Transition].def.HasCode() {
 		return m.runCode(ctx, q)
 	}
-	for {
-		q.attempts++
-		change, err := m.table.Apply(ctx, m.tx, &q.call)
-		if err == nil && change.OK {
-			return m.applied(q, change), nil
-		}
-		if err != nil {
-			done, err := m.failed(ctx, q, err)
-			if done {
-				return Result{}, err
-			}
-			if err != nil { // repeat the write
-				continue
-			}
-		}
-		v, s, err := m.judge(ctx, q)
-		switch {
-		case err != nil:
-			return Result{}, m.inspectError(ctx, q, err)
-		case v.err != nil:
-			return Result{}, v.err
-		case !v.again:
-			return m.duplicate(q, v, s), nil
-		}
-		if err := m.again(ctx, q, nil); err != nil {
-			return Result{}, err
-		}
-	}
+	return m.send(ctx, q)
 }
 
-// judge reads what the row says and classifies.
-func (m *Machine) judge(ctx context.Context, q *request) (verdict, *Snapshot, error) {
-	s, err := m.table.Inspect(ctx, m.tx, q.inquiry())
-	if err != nil {
-		return verdict{}, nil, err
-	}
-	v := m.rules.classify(q, &s)
-	if v.err != nil && q.unknown != nil && !m.rules.def.Journal.Enabled && !m.rules.settled(q, &s) {
-		v.err = m.unknownOutcome(q, errors.New(v.err.Error())) // not an answer any more
-	}
-	return v, &s, nil
+func (q *request) write(ctx context.Context, m *Machine) (Change, error) {
+	return m.table.Apply(ctx, m.tx, &q.call)
 }
 
-func (m *Machine) applied(q *request, c Change) Result {
-	to := m.rules.stateName(c.To)
-	return Result{ID: q.call.ID, From: m.rules.stateName(c.From), To: to, State: to, Version: c.Version, Outcome: Applied, Key: q.call.Key}
-}
-
-func (m *Machine) duplicate(q *request, v verdict, s *Snapshot) Result {
-	return duplicateResult(m.rules, q.call.ID, q.call.Key, v, s)
-}
-
-// duplicateResult is the result of a call that had been applied before: the first
-// run's edge where a key tells it, else the edge that entered the state.
-func duplicateResult(r *Rules, id, key string, v verdict, s *Snapshot) Result {
-	res := Result{ID: id, Outcome: v.outcome, Key: key, First: v.first}
-	if s.Found {
-		res.ID, res.State, res.Version = s.Row.ID, r.stateName(s.Row.State), s.Row.Version
+func (q *request) judge(m *Machine, s *Snapshot) verdict {
+	v := m.rules.classify(q, s)
+	if v.err != nil && q.unknown != nil && !m.rules.def.Journal.Enabled && !m.rules.settled(q, s) {
+		v.err = m.unknownOutcome(&q.attempt, errors.New(v.err.Error())) // not an answer any more
 	}
-	res.To = res.State
-	if e := v.first; e != nil {
-		res.From, res.To = e.From, e.To
-		if v.outcome == Replayed || v.outcome == Applied {
-			res.Version = e.Version
-		}
-	}
-	if v.outcome == Applied {
-		res.First = nil
-	}
-	return res
+	return v
 }
 
 // argOf reads one argument out of a journal entry.

@@ -169,7 +169,7 @@ func (r *Rules) canJudge(t int, id, state string, version int64, fields, args []
 	if err := r.transitions[t].coerceArgs(args); err != nil {
 		return r.invalid(t, id, err)
 	}
-	q := &request{version: AnyVersion, call: Call{ID: id, Version: AnyVersion, Transition: t, Args: args, Now: wallClock().UTC().Truncate(time.Microsecond)}}
+	q := newRequest(Call{ID: id, Version: AnyVersion, Transition: t, Args: args, Now: wallClock().UTC().Truncate(time.Microsecond)})
 	v := r.classify(q, &Snapshot{Found: true, Row: RowState{ID: id, State: s, Raw: state, Version: version, Values: fields}})
 	if v.err != nil {
 		return v.err

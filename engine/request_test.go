@@ -132,7 +132,7 @@ func TestIntIDs(t *testing.T) {
 		}
 	}
 	wantSent(t, s)
-	s.create = []reply{{change: Change{OK: true, Version: 1}}}
+	s.create = []reply{{change: Change{OK: true, From: -1, Version: 1}}}
 	for _, id := range []any{7, int64(7), uint8(7), "7"} {
 		if res, err := m.Create(context.Background(), Row{"id": id}); err != nil || res.ID != "7" {
 			t.Errorf("Create with id %T: result %+v, error %v", id, res, err)
