@@ -94,10 +94,8 @@ func (e *Engine) InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) e
 			f = direct
 		}
 		switch {
-		case f != nil && f.Class == ClassUnsent && f.Hint != "":
-			return newError(ErrBusy, Error{Machine: "InTx", Detail: f.Hint, cause: f})
 		case f != nil && f.Class == ClassUnsent:
-			return f.Err
+			return newError(ErrBusy, Error{Machine: "InTx", Detail: f.Hint, cause: f})
 		case f != nil && f.Class == ClassUnknown:
 			return newError(ErrUnknownOutcome, Error{Machine: "InTx", Detail: "COMMIT was sent and its answer was lost: read what it wrote, or repeat calls under their keys", cause: f})
 		case !e.repeatable(f, err):

@@ -25,7 +25,9 @@ func (m *Machine) failed(ctx context.Context, a *attempt, err error) (done bool,
 	case ClassDuplicateKey:
 		return false, nil
 	case ClassUnsent:
-		return true, m.unsent(a, f)
+		if a.unknown == nil {
+			return true, m.callError(ErrBusy, a, f.Hint, f.Err)
+		}
 	case ClassRetryable:
 		return m.repeat(ctx, a, f)
 	case ClassUnknown:
@@ -112,16 +114,6 @@ func (m *Machine) againInTx(ctx context.Context, a *attempt, cause *Fault) error
 		return m.callError(ErrBusy, a, "rows of this id come and go under the call; roll back and repeat the whole transaction", ctx.Err())
 	}
 	return m.callError(nil, a, "BUG: the database and the engine disagree on whether the call fits; please report the definition and the row", nil)
-}
-
-func (m *Machine) unsent(a *attempt, f *Fault) error {
-	switch {
-	case a.unknown != nil:
-		return m.callError(ErrUnknownOutcome, a, unknownHint, errors.Join(f.Err, a.unknown))
-	case a.sends > 1 || f.Hint != "":
-		return m.callError(ErrBusy, a, f.Hint, f.Err)
-	}
-	return f.Err
 }
 
 const unknownHint = "the write was sent and its answer was lost; repeat the call with engine.WithKey(err.Key) (a derived key: as it was) to learn the outcome"

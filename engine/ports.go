@@ -69,8 +69,8 @@ const (
 	ClassVersionTaken
 	// ClassUnknown: it may have been applied.
 	ClassUnknown
-	// ClassUnsent: nothing was sent, because the context ended or, where there is a
-	// hint, a bounded wait did; it is not repeated.
+	// ClassUnsent: nothing was sent, because the context ended or a bounded wait did: the
+	// hint says which. It is not repeated.
 	ClassUnsent
 )
 

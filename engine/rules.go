@@ -64,7 +64,6 @@ type assignment struct {
 type identityPart struct {
 	arg   int
 	field int
-	name  string
 }
 
 // NewRules compiles a definition.
@@ -144,7 +143,7 @@ func (r *Rules) compile(i int, next func() [][]int) {
 		}
 	}
 	for _, name := range def.Identity {
-		t.identity = append(t.identity, identityPart{arg: t.args[name], field: t.fieldOf(name), name: name})
+		t.identity = append(t.identity, identityPart{arg: t.args[name], field: t.fieldOf(name)})
 	}
 	t.passed = sync.OnceValue(func() []bool {
 		passed := make([]bool, n)
@@ -332,8 +331,10 @@ func holds(e *expr.Expr, in expr.Input) error {
 	return nil
 }
 
-// input gives expressions access to a row and the arguments of one transition.
-func (r *Rules) input(t *transitionRules, fields, args []any, now time.Time) expr.Input {
+// Input gives expressions access to a row's values and a call's arguments, both
+// in model order.
+func (r *Rules) Input(transition int, fields, args []any, now time.Time) expr.Input {
+	t := &r.transitions[transition]
 	return expr.Input{
 		Field: func(name string) any { return fields[r.fields[name]] },
 		Arg:   func(name string) any { return args[t.args[name]] },
@@ -343,10 +344,4 @@ func (r *Rules) input(t *transitionRules, fields, args []any, now time.Time) exp
 			return ok && t.def.Args[i].Secret
 		},
 	}
-}
-
-// Input gives expressions access to a row's values and a call's arguments, both
-// in model order.
-func (r *Rules) Input(transition int, fields, args []any, now time.Time) expr.Input {
-	return r.input(&r.transitions[transition], fields, args, now)
 }
