@@ -1,9 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/fsmgen/fsmgen/definitions"
 	"github.com/fsmgen/fsmgen/definitions/expr"
@@ -211,15 +211,28 @@ func (r *Rules) notAllowed(q *request, s *Snapshot, more string) verdict {
 func (r *Rules) answer(q *request, s *Snapshot, kind error, detail string) verdict {
 	e := Error{Machine: r.def.Name, Transition: r.def.Transitions[q.call.Transition].Name, ID: q.call.ID, Key: q.call.Key, Detail: detail}
 	if s.Found {
-		e.Version = s.Row.Version
-		e.State = r.stateName(s.Row.State)
+		e.State, e.Version = r.stateOf(&s.Row), s.Row.Version
 		if s.Row.State >= 0 {
 			e.Allowed = r.allowed[s.Row.State]
-		} else {
-			e.State = strings.Trim(printRaw(s.Row.Raw), `"`)
 		}
 	}
 	return verdict{err: newError(kind, e)}
+}
+
+// stateOf is what an error calls the row's state: its name, or what the column holds
+// where that is none. It is never "", which says that the row was not read.
+func (r *Rules) stateOf(row *RowState) string {
+	text := ""
+	switch v := row.Raw.(type) {
+	case []byte:
+		text = string(v)
+	case string:
+		text = v
+	}
+	if row.State >= 0 {
+		text = r.stateName(row.State)
+	}
+	return cmp.Or(text, printRaw(row.Raw))
 }
 
 // printRaw prints a status column as it was read.

@@ -192,7 +192,7 @@ func (r *Rules) classifyCreation(q *creation, s *Snapshot) verdict {
 	fail := func(kind error, detail string) verdict {
 		e := Error{Machine: r.def.Name, op: opCreate, ID: q.ID, Key: q.Key, Detail: detail}
 		if s.Found {
-			e.State, e.Version = r.stateName(s.Row.State), s.Row.Version
+			e.State, e.Version = r.stateOf(&s.Row), s.Row.Version
 		}
 		return verdict{err: newError(kind, e)}
 	}

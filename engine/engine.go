@@ -80,7 +80,7 @@ func (e *Engine) InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) e
 		return err
 	}
 	if e.store.Marked(ctx) {
-		return newError(ErrBusy, Error{Machine: "InTx", cause: errOpenTx, Detail: "use the transaction that is open: a second one would wait for it for ever"})
+		return newError(ErrBusy, Error{op: opInTx, cause: errOpenTx, Detail: "use the transaction that is open: a second one would wait for it for ever"})
 	}
 	for attempt := 1; ; attempt++ {
 		queue := &afterQueue{}
@@ -95,9 +95,9 @@ func (e *Engine) InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) e
 		}
 		switch {
 		case f != nil && f.Class == ClassUnsent:
-			return newError(ErrBusy, Error{Machine: "InTx", Detail: f.Hint, cause: f})
+			return newError(ErrBusy, Error{op: opInTx, Detail: f.Hint, cause: f})
 		case f != nil && f.Class == ClassUnknown:
-			return newError(ErrUnknownOutcome, Error{Machine: "InTx", Detail: "COMMIT was sent and its answer was lost: read what it wrote, or repeat calls under their keys", cause: f})
+			return newError(ErrUnknownOutcome, Error{op: opInTx, Detail: "COMMIT was sent and its answer was lost: read what it wrote, or repeat calls under their keys", cause: f})
 		case !e.repeatable(f, err):
 			return err
 		}
@@ -112,7 +112,7 @@ func (e *Engine) InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) e
 func (e *Engine) after(ctx context.Context, queue *afterQueue) {
 	if err := queue.run(context.WithoutCancel(ctx)); err != nil {
 		for _, o := range e.observers {
-			o.Observe(ctx, Observation{Machine: "InTx", Result: Result{AfterErr: err}})
+			o.Observe(ctx, Observation{Result: Result{AfterErr: err}})
 		}
 	}
 }
@@ -140,5 +140,5 @@ func busyInTx(ctx context.Context, err error) error {
 	if errors.Is(err, ErrBusy) {
 		return err
 	}
-	return newError(ErrBusy, Error{Machine: "InTx", Detail: "given up after repeated tries", cause: errors.Join(err, ctx.Err())})
+	return newError(ErrBusy, Error{op: opInTx, Detail: "given up after repeated tries", cause: errors.Join(err, ctx.Err())})
 }

@@ -44,11 +44,11 @@ var (
 // Error is the error of one call. Its text is fixed when it is made: it keeps
 // saying what was true then, whatever happens to the row later.
 type Error struct {
-	Machine    string
-	Transition string // "" for Create, Get and Journal
+	Machine    string // "" for InTx
+	Transition string // "" for Create, Get, Journal and InTx
 	ID         string
-	State      string // the row's state when the call was judged; "" where not known
-	Version    int64  // the row's version then; 0 where not known
+	State      string // the row's state when the call was judged; "" where the row was not read
+	Version    int64  // the row's version then; it says something only where State does
 	Key        string // the key in force, generated or not; "" where none was
 	Allowed    []string
 	// Detail says in words what happened, and what to do.
@@ -65,6 +65,7 @@ const (
 	opCreate  = "create"
 	opGet     = "get"
 	opJournal = "journal"
+	opInTx    = "InTx"
 )
 
 // newError fixes the text of e and returns it.
@@ -73,9 +74,11 @@ func newError(kind error, e Error) *Error {
 	var b strings.Builder
 	b.WriteString("fsmgen: ")
 	b.WriteString(e.Machine)
-	if call := cmp.Or(e.Transition, e.op); call != "" {
-		b.WriteString("." + call)
+	call := cmp.Or(e.Transition, e.op)
+	if e.Machine != "" && call != "" {
+		b.WriteByte('.')
 	}
+	b.WriteString(call)
 	if e.ID != "" {
 		b.WriteString(" " + strconv.Quote(e.ID))
 	}

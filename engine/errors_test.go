@@ -193,3 +193,67 @@ func TestErrorsNameTheCall(t *testing.T) {
 		}
 	}
 }
+
+// An error of InTx is of no machine, and says whose it is all the same.
+func TestInTxErrorsNameTheCall(t *testing.T) {
+	ctx := context.Background()
+	for name, c := range map[string]struct {
+		err  error
+		fn   error
+		ctx  context.Context
+		want string
+	}{
+		"in a transaction": {ctx: context.WithValue(ctx, fakeMark{}, true), want: "fsmgen: InTx: busy, nothing was applied: use the transaction that is open: a second one would wait for it for ever: the context belongs to an open transaction of this store"},
+		"no turn":          {err: &Fault{Class: ClassUnsent, Err: errDriver, Hint: "another transaction holds the writer"}, want: "fsmgen: InTx: busy, nothing was applied: another transaction holds the writer: what the driver said"},
+		"unknown":          {err: &Fault{Class: ClassUnknown, Err: errDriver}, want: "fsmgen: InTx: unknown outcome: COMMIT was sent"},
+		"again and again":  {err: &Fault{Class: ClassRetryable, Err: errDriver}, want: "fsmgen: InTx: busy, nothing was applied: given up after repeated tries: what the driver said"},
+	} {
+		s := &fakeStore{transact: []error{c.err}}
+		if c.ctx == nil {
+			c.ctx = ctx
+		}
+		err := machineOver(t, s, orderWith("")).eng.InTx(c.ctx, func(context.Context, Tx) error { return nil })
+		var e *Error
+		if !errors.As(err, &e) || e.Machine != "" || e.Transition != "" {
+			t.Errorf("%s: %v with %+v, want an error of no machine", name, err, e)
+		}
+		wantText(t, err, c.want)
+	}
+}
+
+// Version counts where State says that the row was read: a row can be at version 0.
+func TestErrorsTellWhetherTheRowWasRead(t *testing.T) {
+	ctx := context.Background()
+	s := &fakeStore{apply: []reply{{}}, create: []reply{{}}}
+	m := machineOver(t, s, orderWith(""))
+	calls := map[string]func() error{
+		"Fire": func() error { _, err := m.ship(ctx); return err },
+		"Can":  func() error { return m.Can(ctx, "o-1", "ship", nil) },
+		"Get":  func() error { _, err := m.Get(ctx, "o-1"); return err },
+	}
+	for raw, want := range map[any]string{nil: "NULL", "": `""`, "old": "old", int64(7): "7", `"`: `"`} {
+		s.inspect = []sight{{snapshot: Snapshot{Found: true, Row: RowState{ID: "o-1", State: -1, Raw: raw}}}}
+		for name, call := range calls {
+			var e *Error
+			if err := call(); !errors.As(err, &e) || !errors.Is(err, ErrUnknownState) || e.State != want || e.Version != 0 {
+				t.Errorf("%s of a row with status %v: %v with state %q, want %q", name, raw, err, e.State, want)
+			}
+		}
+	}
+	s.inspect = []sight{{}}
+	for name, call := range calls {
+		var e *Error
+		if err := call(); !errors.As(err, &e) || !errors.Is(err, ErrNotFound) || e.State != "" {
+			t.Errorf("%s of no row: %v", name, err)
+		}
+	}
+	if got := m.rowIn("pending", 0); got.Row.Version != 0 {
+		t.Fatal(got)
+	} else {
+		s.inspect = []sight{{snapshot: got}}
+	}
+	var e *Error
+	if err := calls["Fire"](); !errors.As(err, &e) || e.State != "pending" || e.Version != 0 {
+		t.Errorf("a row at version 0: %v with %+v", err, e)
+	}
+}

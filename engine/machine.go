@@ -78,7 +78,7 @@ func (m *Machine) Get(ctx context.Context, id string) (Entity, error) {
 		return Entity{}, newError(ErrNotFound, Error{Machine: m.rules.def.Name, op: opGet, ID: id, Detail: "nothing has this id in table " + m.rules.def.Table.Name})
 	case row.State < 0:
 		return Entity{}, newError(ErrUnknownState, Error{
-			Machine: m.rules.def.Name, op: opGet, ID: id, Version: row.Version,
+			Machine: m.rules.def.Name, op: opGet, ID: id, State: m.rules.stateOf(&row), Version: row.Version,
 			Detail: fmt.Sprintf("row %q has status %s, which is none of the machine's states", id, printRaw(row.Raw)),
 		})
 	}

@@ -41,10 +41,10 @@ func WithRetry(r Retry) Option {
 	}
 }
 
-// Observation describes one finished call.
+// Observation describes one finished call, or what the `after` hooks of an InTx returned.
 type Observation struct {
-	Machine    string
-	Transition string // "" for Create
+	Machine    string // "" for InTx, of which Result.AfterErr alone is told
+	Transition string // "" for Create and InTx
 	ID         string
 	Result     Result
 	Err        error
@@ -81,9 +81,10 @@ type callOptions struct {
 	meta    any
 }
 
-// WithKey brings the caller's idempotency key: 1 to 255 bytes of UTF-8, not
-// beginning with "=". A key is applied once per row, for as long as the journal
-// is kept.
+// WithKey brings the caller's idempotency key: 1 to 255 bytes of UTF-8. It may not begin
+// with "=", nor with "#" but in the form that the engine generates, which is how
+// [Error].Key settles an unknown outcome. A transition that derives its key from its
+// arguments takes none. A key is applied once per row, for as long as the journal is kept.
 func WithKey(key string) CallOption {
 	return func(o *callOptions) { o.key, o.hasKey = key, true }
 }

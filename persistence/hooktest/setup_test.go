@@ -115,7 +115,7 @@ func (h *hooks) code() engine.Code {
 
 // Observe keeps what after hooks returned whose caller was InTx.
 func (s *site) Observe(_ context.Context, o engine.Observation) {
-	if o.Machine == "InTx" {
+	if o.Machine == "" {
 		s.after = append(s.after, o.Result.AfterErr)
 	}
 }
