@@ -208,15 +208,21 @@ func (r *Rules) notAllowed(q *request, s *Snapshot, more string) verdict {
 }
 
 // answer makes the error for a judged row.
-func (r *Rules) answer(q *request, s *Snapshot, kind error, detail string) verdict {
-	e := Error{Machine: r.def.Name, Transition: r.def.Transitions[q.call.Transition].Name, ID: q.call.ID, Key: q.call.Key, Detail: detail}
+func (r *Rules) answer(call sent, s *Snapshot, kind error, detail string) verdict {
+	e := r.errorOf(call.self())
+	e.Detail = detail
 	if s.Found {
-		e.State, e.Version = r.stateOf(&s.Row), s.Row.Version
-		if s.Row.State >= 0 {
-			e.Allowed = r.allowed[s.Row.State]
-		}
+		r.addRow(&e, &s.Row)
 	}
 	return verdict{err: newError(kind, e)}
+}
+
+// addRow says where the row was when the call was judged.
+func (r *Rules) addRow(e *Error, row *RowState) {
+	e.State, e.Version = r.stateOf(row), row.Version
+	if row.State >= 0 {
+		e.Allowed = r.allowed[row.State]
+	}
 }
 
 // stateOf is what an error calls the row's state: its name, or what the column holds

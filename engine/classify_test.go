@@ -45,6 +45,7 @@ func requestFor(t *testing.T, r *Rules, c call) *request {
 		case c.key == "":
 			q.call.Key, q.call.KeyOwn = "#generated", true
 		}
+		q.asks.Key, q.keyOwn = q.call.Key, q.call.KeyOwn
 	}
 	return q
 }

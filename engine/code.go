@@ -175,10 +175,9 @@ func (m *Machine) guard(ctx context.Context, q *request, s *Snapshot, event *Eve
 	case q.unknown != nil: // no answer: the row was read without its lock, and an earlier COMMIT may be on its way
 		return m.unknownOutcome(&q.attempt, fmt.Errorf("guard %s: %s", t.def.Guard, veto.Error()))
 	}
-	e := Error{
-		Machine: m.rules.def.Name, Transition: t.def.Name, ID: q.call.ID, Key: q.call.Key, State: event.Entity.State,
-		Version: event.Entity.Version, Allowed: m.rules.allowed[s.Row.State], Detail: "guard " + t.def.Guard, cause: veto,
-	}
+	e := m.rules.errorOf(&q.attempt)
+	e.Detail, e.cause = "guard "+t.def.Guard, veto
+	m.rules.addRow(&e, &s.Row)
 	return newError(ErrRejected, e)
 }
 

@@ -189,13 +189,6 @@ func (q *creation) judge(m *Machine, s *Snapshot) verdict { return m.rules.class
 
 // classifyCreation decides what an existing row or key means for a Create.
 func (r *Rules) classifyCreation(q *creation, s *Snapshot) verdict {
-	fail := func(kind error, detail string) verdict {
-		e := Error{Machine: r.def.Name, op: opCreate, ID: q.ID, Key: q.Key, Detail: detail}
-		if s.Found {
-			e.State, e.Version = r.stateOf(&s.Row), s.Row.Version
-		}
-		return verdict{err: newError(kind, e)}
-	}
 	if e := s.ByKey; e != nil {
 		switch {
 		case e.Attempt == q.Attempt:
@@ -203,13 +196,13 @@ func (r *Rules) classifyCreation(q *creation, s *Snapshot) verdict {
 		case e.Transition == "" && e.Fingerprint == q.Fingerprint:
 			return verdict{outcome: Replayed, first: e}
 		}
-		return fail(ErrKeyReused, fmt.Sprintf("key %q was applied at version %d for %s with args %s", q.Key, e.Version, entryName(e), e.Args))
+		return r.answer(q, s, ErrKeyReused, fmt.Sprintf("key %q was applied at version %d for %s with args %s", q.Key, e.Version, entryName(e), e.Args))
 	}
 	if !s.Found {
 		return verdict{again: true}
 	}
 	if c := s.Creation; c != nil && q.stateSaid && r.inJournal(c.To) != q.State {
-		return fail(ErrMismatch, fmt.Sprintf("the row was created as %s, this call says %s", c.To, r.stateName(q.State)))
+		return r.answer(q, s, ErrMismatch, fmt.Sprintf("the row was created as %s, this call says %s", c.To, r.stateName(q.State)))
 	}
 	for i, given := range q.Given {
 		if given == nil {
@@ -217,11 +210,11 @@ func (r *Rules) classifyCreation(q *creation, s *Snapshot) verdict {
 		}
 		was, known, err := r.createdWith(s, i)
 		if err != nil {
-			return fail(nil, err.Error())
+			return r.answer(q, s, nil, err.Error())
 		}
 		f := &r.def.Fields[i]
 		if known && !expr.Equal(f.Type, was, given) {
-			return fail(ErrMismatch, fmt.Sprintf("the row exists with %s %s, this call gives %s", f.Name, expr.FormatValue(f.Type, was), expr.FormatValue(f.Type, given)))
+			return r.answer(q, s, ErrMismatch, fmt.Sprintf("the row exists with %s %s, this call gives %s", f.Name, expr.FormatValue(f.Type, was), expr.FormatValue(f.Type, given)))
 		}
 	}
 	return verdict{outcome: AlreadyReached, first: s.Creation}

@@ -166,11 +166,18 @@ func (m *Machine) versionTaken(a *attempt, f *Fault) error {
 }
 
 func (m *Machine) callError(kind error, a *attempt, detail string, cause error) *Error {
-	e := Error{Machine: m.rules.def.Name, ID: a.asks.ID, Key: a.asks.Key, Detail: detail, cause: cause}
+	e := m.rules.errorOf(a)
+	e.Detail, e.cause = detail, cause
+	return newError(kind, e)
+}
+
+// errorOf says which call an error is of.
+func (r *Rules) errorOf(a *attempt) Error {
+	e := Error{Machine: r.def.Name, ID: a.asks.ID, Key: a.asks.Key}
 	if a.creates() {
 		e.op = opCreate
 	} else {
-		e.Transition = m.rules.def.Transitions[a.asks.Transition].Name
+		e.Transition = r.def.Transitions[a.asks.Transition].Name
 	}
-	return newError(kind, e)
+	return e
 }
