@@ -121,6 +121,10 @@ func contain(ctx context.Context, hook func(ctx context.Context) error) (err err
 
 // runCode runs a transition that names Go code: key and row are read first, so that
 // a duplicate runs no guard, and the CAS pins the version that was read.
+//
+// That holds for an answer after a lost COMMIT too: until that has landed or is undone the
+// row stays as the first try found it, fitting, and once it is another nothing of that try
+// can land any more.
 func (m *Machine) runCode(ctx context.Context, q *request) (Result, error) {
 	for {
 		v, s, err := m.judge(ctx, q)
@@ -221,6 +225,8 @@ func (m *Machine) attemptCode(ctx context.Context, q *request, s *Snapshot, even
 		}
 		return m.finish(ctx, res, queue, own), true, nil
 	}
+	// True after a lost COMMIT too: the effect runs under the row's lock and at the version
+	// that was read, so the first try has ended without applying anything.
 	var effect *effectError
 	if errors.As(err, &effect) && !effect.retryable(err) {
 		return Result{}, true, m.callError(nil, &q.attempt, "effect "+m.rules.def.Transitions[q.call.Transition].Effect+" failed, nothing was applied", effect.err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ func lostChecks() []check {
 		{name: "the answer is lost before the write: Applied, once", run: func(e *env) { lostOnce(e, false) }},
 		{name: "a statement that arrives late is the same call", run: lostZombie},
 		{name: "a constraint that the repeat meets does not hide the first run", run: lostConstraint},
+		{name: "a guard that refuses the repeat says nothing of the first run", run: lostGuard},
 		{name: "what cannot be settled is ErrUnknownOutcome, and its key settles it", run: lostForGood},
 		{name: "a machine without journal settles by version or by its graph, or not at all", run: lostBare},
 		{name: "what was certainly not applied is repeated, within bounds", run: lostRetry},
@@ -139,6 +141,38 @@ func lostConstraint(e *env) {
 		}
 		e.wantRow(id, "dim", 2)
 	}
+}
+
+// lostGuard: the first run's COMMIT is on its way while the guard is asked again.
+func lostGuard(e *env) {
+	h := e.openCode()
+	release, asked := make(chan struct{}), 0
+	h.guard = func(context.Context, engine.Event) error {
+		if asked++; asked > 1 {
+			return errors.New("not any more")
+		}
+		return nil
+	}
+	var wg sync.WaitGroup
+	e.attach(func(s engine.Store) engine.Store {
+		return &faultyStore{Store: s, apply: func(_ *engine.Call, do func() (engine.Change, error)) (engine.Change, error) {
+			wg.Go(func() {
+				<-release
+				_, _ = do()
+			})
+			return engine.Change{}, lost()
+		}}
+	})
+	_, err := e.m.Fire(e.Context(), "settle", "t", engine.Args{"note": "n"})
+	detail := e.wantError(err, engine.ErrUnknownOutcome)
+	if asked != 2 || !strings.Contains(err.Error(), "not any more") {
+		e.Errorf("the guard was asked %d times, and the error is %v", asked, err)
+	}
+	close(release)
+	wg.Wait()
+	e.wantRow("t", "done", 2)
+	e.attach(nil)
+	e.wantResult(e.fire("settle", "t", engine.Args{"note": "n"}, engine.WithKey(detail.Key)), engine.Replayed, "done", 2)
 }
 
 func lostForGood(e *env) {
