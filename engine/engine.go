@@ -40,6 +40,9 @@ func New(store Store, opts ...Option) (*Engine, error) {
 // Generated packages call it in their New; without generated code it is the way in.
 // Where the definition names Go code, code gives it.
 func (e *Engine) Machine(ctx context.Context, def *definitions.Machine, code ...Code) (*Machine, error) {
+	if e == nil {
+		return nil, errors.New("engine: the engine is nil; make one with engine.New(store)")
+	}
 	rules, err := NewRules(def)
 	if err != nil {
 		return nil, err

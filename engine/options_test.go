@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 )
@@ -23,6 +24,10 @@ func TestNewRefuses(t *testing.T) {
 	}
 	if _, err := New(nil); err == nil {
 		t.Error("New(nil) must say that there is no store")
+	}
+	var none *Engine
+	if _, err := none.Machine(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "engine.New") {
+		t.Errorf("Machine of no engine: %v", err)
 	}
 	eng, err := New(&fakeStore{})
 	if err != nil {

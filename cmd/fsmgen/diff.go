@@ -39,6 +39,9 @@ and no longer). The exit code is 1 if there is one, so that CI can ask.`,
 					result = errFindings
 				}
 			}
+			if result != nil && len(problems) == 0 {
+				fmt.Fprintln(cmd.ErrOrStderr(), "fsmgen: run fsmgen generate, and delete what is orphaned")
+			}
 			return result
 		},
 	}
