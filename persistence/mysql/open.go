@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	driver "github.com/go-sql-driver/mysql"
@@ -108,8 +109,9 @@ func apply(opts []Option) (options, error) {
 
 // Open opens a pool for a DSN of go-sql-driver/mysql, as in
 // "user:password@tcp(host:3306)/database". What the engine needs of a session is set
-// by Open: UTC, times as time.Time, strict SQL mode, bounded waits. A system variable
-// that the DSN sets itself is left as it is; one that would break results is refused.
+// by Open: autocommit, UTC, times as time.Time, strict SQL mode, bounded waits. A system
+// variable that the DSN sets itself is left as it is; one that would break results is
+// refused.
 func Open(ctx context.Context, dsn string, opts ...Option) (*persistence.Store, error) {
 	o, err := apply(opts)
 	if err != nil {
@@ -186,19 +188,24 @@ func complete(cfg *driver.Config, o options) {
 	if cfg.WriteTimeout == 0 {
 		cfg.WriteTimeout = o.wait
 	}
+	preset(cfg, "autocommit", "1")
 	preset(cfg, "time_zone", "'+00:00'")
 	preset(cfg, "sql_mode", "CONCAT(@@sql_mode, ',STRICT_TRANS_TABLES')")
 	preset(cfg, "innodb_lock_wait_timeout", strconv.Itoa(int(math.Ceil(o.lockWait.Seconds()))))
 }
 
-// preset sets a system variable unless the DSN does.
+// preset sets a system variable unless the DSN does, whose spelling of a name may differ
+// in case: of two settings for one the server takes whichever comes last.
 func preset(cfg *driver.Config, name, value string) {
+	for set := range cfg.Params {
+		if strings.EqualFold(set, name) {
+			return
+		}
+	}
 	if cfg.Params == nil {
 		cfg.Params = map[string]string{}
 	}
-	if _, set := cfg.Params[name]; !set {
-		cfg.Params[name] = value
-	}
+	cfg.Params[name] = value
 }
 
 func pool(cfg *driver.Config) (*sqlx.DB, error) {

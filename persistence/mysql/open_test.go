@@ -57,7 +57,9 @@ func TestNewVerifiesSession(t *testing.T) {
 		"ANSI, no escape": {func(c *driver.Config) {
 			c.Params = map[string]string{"sql_mode": "'ANSI,NO_BACKSLASH_ESCAPES,STRICT_ALL_TABLES'"}
 		}, ""},
-		"latin1": {func(c *driver.Config) { check(t, c.Apply(driver.Charset("latin1", ""))) }, "charset=utf8mb4"},
+		"latin1":            {func(c *driver.Config) { check(t, c.Apply(driver.Charset("latin1", ""))) }, "charset=utf8mb4"},
+		"commits by itself": {func(c *driver.Config) { c.Params = map[string]string{"autocommit": "1"} }, ""},
+		"never commits":     {func(c *driver.Config) { c.Params = map[string]string{"autocommit": "0"} }, "autocommit=1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			own := cfg.Clone()
@@ -122,6 +124,23 @@ func TestOpenSession(t *testing.T) {
 		t.Errorf("lock wait %s, statement %v", lock, statement)
 	}
 	check(t, store.Close())
+}
+
+// TestOpenCommits: without autocommit a call would be told Applied and be rolled back when
+// its connection goes. Open asks for it, and refuses a DSN that says otherwise, however
+// that is spelt.
+func TestOpenCommits(t *testing.T) {
+	cfg := servertest.MariaDBDatabase(t)
+	complete(cfg, options{})
+	if got := cfg.Params["autocommit"]; got != "1" {
+		t.Errorf("Open asks for autocommit=%q", got)
+	}
+	for _, name := range []string{"autocommit", "AUTOCOMMIT"} {
+		_, err := Open(t.Context(), with(servertest.MariaDBDatabase(t), map[string]string{name: "0"}).FormatDSN())
+		if err == nil || !strings.Contains(err.Error(), "autocommit=1") {
+			t.Errorf("%s=0: %v, want an error that says what to do", name, err)
+		}
+	}
 }
 
 // TestLiteral: DDL reads the same whatever the server's mode and the client's

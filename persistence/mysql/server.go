@@ -69,12 +69,25 @@ func parseVersion(version string) (server, error) {
 	return s, nil
 }
 
-// verifySession refuses sessions in which values would not come back as they were
-// written.
+// verifySession refuses sessions in which nothing would be committed, or values would not
+// come back as they were written.
 func verifySession(ctx context.Context, db *sqlx.DB, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	return errors.Join(verifyMode(ctx, db), verifyCharset(ctx, db), verifyTimes(ctx, db), verifyBinlog(ctx, db))
+	return errors.Join(verifyCommit(ctx, db), verifyMode(ctx, db), verifyCharset(ctx, db), verifyTimes(ctx, db), verifyBinlog(ctx, db))
+}
+
+// verifyCommit: where a statement does not commit by itself, one that was answered would
+// be rolled back with its connection.
+func verifyCommit(ctx context.Context, db *sqlx.DB) error {
+	var on bool
+	if err := db.GetContext(ctx, &on, "SELECT @@autocommit"); err != nil {
+		return err
+	}
+	if !on {
+		return errors.New("the session's autocommit is off, so what is reported as applied would never be committed: say autocommit=1 in the DSN")
+	}
+	return nil
 }
 
 func verifyMode(ctx context.Context, db *sqlx.DB) error {
