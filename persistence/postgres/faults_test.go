@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -178,4 +180,32 @@ func TestCommitOfAUnitWithEffect(t *testing.T) {
 			r.whole(t)
 		})
 	}
+}
+
+// TestWrappedDriver: behind an instrumentation the driver's pipeline is out of reach, and
+// callers at once go each by itself, also those who queue up before anybody knows.
+func TestWrappedDriver(t *testing.T) {
+	r, log := recorded(t, order)
+	const callers = 16
+	for i := range callers {
+		r.exec(t, "INSERT INTO orders (id, status) VALUES ($1, 'pending')", fmt.Sprint("o-", i))
+	}
+	fire := func(transition string, args engine.Args) {
+		var wg sync.WaitGroup
+		for i := range callers {
+			wg.Go(func() {
+				if res, err := r.m.Fire(t.Context(), transition, fmt.Sprint("o-", i), args); err != nil || res.Outcome != engine.Applied {
+					t.Errorf("%s %d: %v %v", transition, i, res.Outcome, err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	log.Inject(recorder.Fault{Before: recorder.Once(writes, func(recorder.Event) error {
+		time.Sleep(50 * time.Millisecond) // the others queue up behind the first
+		return nil
+	})})
+	fire("pay", engine.Args{"payment_ref": "x"})
+	fire("ship", nil)
+	r.idle(t)
 }

@@ -29,6 +29,7 @@ type group struct {
 	db       *sqlx.DB
 	wait     time.Duration
 	combiner *combine.Combiner[job] // nil: every call by itself
+	foreign  atomic.Bool            // the pool's connections turned out to be wrapped: no pipeline
 }
 
 // job is one statement and where its first row goes.
@@ -81,7 +82,7 @@ func (x groupExecer) Exec(string, []any) (affected, lastID int64, err error) {
 // Query runs the statement in a batch and reads its first row into dest.
 func (x groupExecer) Query(text string, args, dest []any) (bool, error) {
 	var found bool
-	if x.g.combiner == nil {
+	if x.g.combiner == nil || x.g.foreign.Load() {
 		err := x.g.alone(x.ctx, job{x.unit, text, args, dest, &found})
 		return found, err
 	}
@@ -143,7 +144,7 @@ const maxRounds = 3
 // rest runs again without that member; after some rounds everybody runs alone.
 func (t *turn) Run(batch []*member) {
 	if len(batch) == 1 {
-		batch[0].Err = query(batch[0].Ctx, t.conn, batch[0].Job)
+		batch[0].Err = t.g.query(batch[0].Ctx, t.conn, batch[0].Job)
 		return
 	}
 	for range maxRounds {
@@ -154,6 +155,9 @@ func (t *turn) Run(batch []*member) {
 		culprit, err := t.pipeline(batch, members)
 		switch {
 		case err == nil:
+			return
+		case errors.Is(err, errForeign): // nothing was sent
+			t.apart(batch, members)
 			return
 		case culprit < 0 && !told(err): // the connection broke: nobody knows
 			for _, i := range members {
@@ -199,7 +203,7 @@ func (g *group) alone(ctx context.Context, j job) error {
 		return err
 	}
 	defer conn.Close() //nolint:errcheck // gives the connection back
-	return query(ctx, conn, j)
+	return g.query(ctx, conn, j)
 }
 
 // proven tells a success from one after the context has ended, which proves nothing:
@@ -213,9 +217,9 @@ func proven(ctx context.Context) error {
 }
 
 // query runs one statement by itself.
-func query(ctx context.Context, conn *sql.Conn, j job) error {
+func (g *group) query(ctx context.Context, conn *sql.Conn, j job) error {
 	*j.found = false // it may have been found in a round of a batch that was undone
-	err := direct(ctx, conn, j)
+	err := g.direct(ctx, conn, j)
 	if errors.Is(err, errForeign) {
 		switch err = conn.QueryRowContext(ctx, j.text, j.args...).Scan(j.dest...); {
 		case errors.Is(err, sql.ErrNoRows):
@@ -240,15 +244,24 @@ func query(ctx context.Context, conn *sql.Conn, j job) error {
 // an instrumentation around it.
 var errForeign = errors.New("the driver's connection is wrapped")
 
+// own gives the driver's own connection, and remembers where there is none.
+func (g *group) own(dc any) (*pgx.Conn, error) {
+	if own, ok := dc.(*stdlib.Conn); ok {
+		return own.Conn(), nil
+	}
+	g.foreign.Store(true)
+	return nil, errForeign
+}
+
 // direct runs one statement past database/sql, which starts a goroutine for each that
 // can be cancelled: a tenth of a call.
-func direct(ctx context.Context, conn *sql.Conn, j job) error {
+func (g *group) direct(ctx context.Context, conn *sql.Conn, j job) error {
 	return conn.Raw(func(dc any) error {
-		own, ok := dc.(*stdlib.Conn)
-		if !ok {
-			return errForeign
+		own, err := g.own(dc)
+		if err != nil {
+			return err
 		}
-		rows, err := own.Conn().Query(ctx, j.text, j.args...)
+		rows, err := own.Query(ctx, j.text, j.args...)
 		if err != nil {
 			return err
 		}
@@ -309,16 +322,16 @@ func (t *turn) pipeline(batch []*member, members []int) (culprit int, err error)
 	defer cancel()
 	culprit = -1
 	err = t.conn.Raw(func(dc any) error {
-		conn, ok := dc.(*stdlib.Conn)
-		if !ok {
-			return fmt.Errorf("postgres: the pool's driver connection is a %T, want pgx/v5/stdlib", dc)
+		own, err := t.g.own(dc)
+		if err != nil {
+			return err
 		}
 		send := &pgx.Batch{}
 		send.Queue("SELECT set_config('lock_timeout', $1, true)", fmt.Sprint(rowPatience.Milliseconds()))
 		for _, i := range members {
 			send.Queue(batch[i].Job.text, batch[i].Job.args...)
 		}
-		results := conn.Conn().SendBatch(ctx, send)
+		results := own.SendBatch(ctx, send)
 		culprit, err = readAll(results, batch, members)
 		return errors.Join(err, results.Close())
 	})
