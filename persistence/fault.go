@@ -46,29 +46,31 @@ func (s *Store) Classify(err error) engine.Class {
 	return s.d.Classify(err, DefaultJournal)
 }
 
-// Waited is the fault of a call that has waited for the writer, or for a connection,
-// for as long as it may. It is not repeated: the wait was bounded on purpose.
-func Waited(err error) error {
-	return &engine.Fault{
-		Class: engine.ClassUnsent, Err: err,
-		Hint: "another transaction holds the writer; a call made while a transaction is open must go through In(tx)",
-	}
+// For what a call may have waited too long: hints of [Waited].
+const (
+	NoConnection = "no connection was to be had: those of the pool are taken, or the server does not answer" + throughTx
+	Queued       = "the calls ahead of it took too long" + throughTx
+	Locked       = "another transaction, or too many at once, kept it waiting" + throughTx
+	RowHeld      = "another transaction holds the row" + throughTx
+
+	throughTx = "; a call made while a transaction is open must go through In(tx)"
+)
+
+// Waited is the fault of a call that has waited for as long as it may. It is not
+// repeated: the wait was bounded on purpose.
+func Waited(err error, hint string) error {
+	return &engine.Fault{Class: engine.ClassUnsent, Err: err, Hint: hint}
 }
 
-// RowHeld is the fault of a call that has waited for its row for as long as it may. It is
-// not repeated either.
-func RowHeld(err error) error {
-	return &engine.Fault{
-		Class: engine.ClassUnsent, Err: err,
-		Hint: "another transaction holds the row; a call made while that transaction is open must go through In(tx)",
+// Unsent is the fault of a call whose wait, which failed with err, ended with its context
+// or, where that goes on, by itself.
+func Unsent(ctx context.Context, err error, hint string) error {
+	ended := ctx.Err()
+	if ended == nil {
+		return Waited(err, hint)
 	}
-}
-
-// unsent is the fault of a context that ended while the call still waited for its turn.
-func unsent(ctx context.Context) error {
-	err := ctx.Err()
-	if cause := context.Cause(ctx); !errors.Is(cause, err) {
-		err = errors.Join(err, cause) // the caller may look for either
+	if cause := context.Cause(ctx); !errors.Is(cause, ended) {
+		ended = errors.Join(ended, cause) // the caller may look for either
 	}
-	return &engine.Fault{Class: engine.ClassUnsent, Err: err, Hint: "the context ended while waiting for the writer"}
+	return Waited(ended, "the context ended while the call waited for its turn")
 }

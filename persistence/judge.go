@@ -99,12 +99,12 @@ func (j *judge) heldBy(ctx context.Context, job *judged) (done bool, _ engine.Ch
 		}
 	}
 	if waited > j.s.wait {
-		return true, engine.Change{}, RowHeld(errHeld)
+		return true, engine.Change{}, Waited(errHeld, RowHeld)
 	}
 	pause := min(max(waited/4, time.Millisecond), judgePatience)
 	select {
 	case <-ctx.Done():
-		return true, engine.Change{}, unsent(ctx)
+		return true, engine.Change{}, Unsent(ctx, errHeld, "")
 	case <-time.After(pause/2 + rand.N(pause)): //nolint:gosec // jitter needs no secrecy
 	}
 	return false, engine.Change{}, nil
@@ -119,11 +119,8 @@ type heldRow struct {
 // queue runs a call in a batch.
 func (j *judge) queue(ctx context.Context, job *judged) error {
 	left, err := j.combiner.Do(ctx, job)
-	switch {
-	case left && ctx.Err() == nil:
-		return Waited(err)
-	case left:
-		return unsent(ctx)
+	if left {
+		return Unsent(ctx, err, Queued)
 	}
 	return err
 }
@@ -175,9 +172,10 @@ func (j *judge) apart(batch []*judgedMember, group []int) {
 	}
 }
 
-// failed: nothing of the group was applied, or nobody knows.
+// failed: nothing of the group was applied, or nobody knows. Where the batch has waited
+// for as long as it may, each by itself would wait as long again.
 func (j *judge) failed(batch []*judgedMember, group []int, err error) {
-	if j.s.Classify(err) != engine.ClassUnknown {
+	if class := j.s.Classify(err); class != engine.ClassUnknown && class != engine.ClassUnsent {
 		j.apart(batch, group)
 		return
 	}

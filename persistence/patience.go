@@ -22,14 +22,14 @@ func Patiently(ctx context.Context, limit time.Duration, locked func(error) bool
 		timer.Reset(10*time.Microsecond + rand.N(490*time.Microsecond)) //nolint:gosec // jitter needs no secrecy
 		select {
 		case <-ctx.Done():
-			return unsent(ctx)
+			return Unsent(ctx, err, Locked)
 		case <-timer.C:
 		}
 		if err = do(); err == nil || !locked(err) {
 			return err
 		}
 		if time.Now().After(deadline) {
-			return Waited(err)
+			return Waited(err, Locked)
 		}
 	}
 }

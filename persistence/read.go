@@ -51,7 +51,7 @@ func (t *table) each(ctx context.Context, tx engine.Tx, st *statement, v *values
 		return rows.Err()
 	}()
 	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-		return Waited(err)
+		return Waited(err, NoConnection)
 	}
 	return t.s.fault(err, t.def.Journal.Table)
 }

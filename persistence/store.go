@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -192,20 +191,9 @@ func (s *Store) commitFault(err error) error {
 	return &engine.Fault{Class: class, Err: err}
 }
 
-// conn takes a connection of the writing pool, waiting at most s.wait.
+// conn takes a connection of the writing pool.
 func (s *Store) conn(ctx context.Context) (*sqlx.Conn, error) {
-	wait, cancel := context.WithTimeout(ctx, s.wait)
-	defer cancel()
-	conn, err := s.db.Connx(wait)
-	switch {
-	case err == nil:
-		return conn, nil
-	case ctx.Err() != nil:
-		return nil, unsent(ctx)
-	case wait.Err() != nil:
-		return nil, Waited(err)
-	}
-	return nil, s.fault(fmt.Errorf("no connection: %w", err), DefaultJournal)
+	return Connect(ctx, s.d, s.wait, s.db.Connx)
 }
 
 // detached is what the driver sees of a caller's context while it writes.

@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"database/sql"
 	sqldriver "database/sql/driver"
 	"errors"
 	"sync"
@@ -34,7 +33,7 @@ const grace = 50 * time.Millisecond
 
 // Unit runs fn in one transaction, or plain, as single statements.
 func (r *runner) Unit(ctx context.Context, u persistence.Unit, fn func(x persistence.Execer) error) error {
-	conn, err := r.conn(ctx)
+	conn, err := persistence.Connect(ctx, dialect{}, r.wait, r.db.Conn)
 	if err != nil {
 		return err
 	}
@@ -73,34 +72,6 @@ func (r *runner) run(ctx context.Context, s *session, plain bool, fn func(x pers
 		s.prefix = noWait
 	}
 	return s.single(fn)
-}
-
-// conn takes a connection. Waiting is bounded; where one is free there is nothing to
-// wait for, and the timer is saved.
-func (r *runner) conn(ctx context.Context) (*sql.Conn, error) {
-	if stats := r.db.Stats(); stats.MaxOpenConnections == 0 || stats.InUse < stats.MaxOpenConnections {
-		conn, err := r.db.Conn(ctx)
-		return conn, r.connError(ctx, err)
-	}
-	wait, cancel := context.WithTimeout(ctx, r.wait)
-	defer cancel()
-	conn, err := r.db.Conn(wait)
-	return conn, r.connError(ctx, err)
-}
-
-func (r *runner) connError(ctx context.Context, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		return &engine.Fault{Class: engine.ClassUnsent, Err: ctx.Err(), Hint: "the context ended while waiting for a connection"}
-	case errors.Is(err, context.DeadlineExceeded):
-		return &engine.Fault{
-			Class: engine.ClassRetryable, Err: err,
-			Hint: "no connection of the pool became free; a call made while a transaction is open must go through In(tx)",
-		}
-	}
-	return notSent(err)
 }
 
 // notSent classifies an error of something that writes nothing.

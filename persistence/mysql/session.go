@@ -148,7 +148,7 @@ func (s *session) fault(err error) error {
 		}
 	}
 	if held(err) && time.Since(s.since) > longWait { // as long again would not be better
-		return persistence.RowHeld(err)
+		return persistence.Waited(err, persistence.RowHeld)
 	}
 	return &engine.Fault{Class: class, Err: err}
 }

@@ -87,36 +87,16 @@ func (x groupExecer) Query(text string, args, dest []any) (bool, error) {
 		return found, err
 	}
 	left, err := x.g.combiner.Do(x.ctx, job{x.unit, text, args, dest, &found})
-	switch {
-	case left && x.ctx.Err() == nil:
-		return false, persistence.Waited(err)
-	case left:
-		return false, unsent(err)
+	if left {
+		return false, persistence.Unsent(x.ctx, err, persistence.Queued)
 	}
 	return found, err
 }
 
-// unsent is the fault of a call whose context ended before its turn came.
-func unsent(err error) error {
-	return &engine.Fault{Class: engine.ClassUnsent, Err: err, Hint: "the context ended while waiting for a connection"}
-}
-
-// conn takes a connection, waiting at most g.wait. The connection is pinned, since
-// database/sql repeats a statement given to the pool when its connection broke,
-// although it may have run.
+// conn takes a connection. It is pinned, since database/sql repeats a statement given to
+// the pool when its connection broke, although it may have run.
 func (g *group) conn(ctx context.Context) (*sql.Conn, error) {
-	wait, cancel := context.WithTimeout(ctx, g.wait)
-	defer cancel()
-	conn, err := g.db.Conn(wait)
-	switch {
-	case err == nil:
-		return conn, nil
-	case ctx.Err() != nil:
-		return nil, unsent(ctx.Err())
-	case wait.Err() != nil:
-		return nil, persistence.Waited(err)
-	}
-	return nil, fmt.Errorf("no connection: %w", err)
+	return persistence.Connect(ctx, dialect{}, g.wait, g.db.Conn)
 }
 
 // turn is one batch on one connection.
@@ -235,7 +215,7 @@ func (g *group) query(ctx context.Context, conn *sql.Conn, j job) error {
 		*j.found = false
 	}
 	if waited(err) {
-		return persistence.RowHeld(err)
+		return persistence.Waited(err, persistence.RowHeld)
 	}
 	return err
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/mattn/go-sqlite3"
 
-	"github.com/fsmgen/fsmgen/engine"
 	"github.com/fsmgen/fsmgen/persistence"
 	"github.com/fsmgen/fsmgen/persistence/internal/combine"
 )
@@ -22,6 +21,7 @@ type runner struct {
 	db       *sqlx.DB
 	wait     time.Duration
 	combiner *combine.Combiner[unit]
+	turn     turn
 }
 
 // turn is one batch on the writing connection.
@@ -54,38 +54,20 @@ func newRunner(db *sqlx.DB, o options) *runner {
 // Unit runs fn in one transaction, or plain, as single statements.
 func (r *runner) Unit(ctx context.Context, u persistence.Unit, fn func(x persistence.Execer) error) error {
 	left, err := r.combiner.Do(ctx, unit{u.Plain, fn})
-	switch {
-	case left && ctx.Err() == nil:
-		return persistence.Waited(err)
-	case left:
-		return unsent(err)
+	if left {
+		return persistence.Unsent(ctx, err, persistence.Queued)
 	}
 	return err
 }
 
-// unsent is the fault of a call whose context ended before its turn came.
-func unsent(err error) error {
-	return &engine.Fault{Class: engine.ClassUnsent, Err: err, Hint: "the context ended while waiting for the writer"}
-}
-
-// Open takes the writing connection. Waiting is bounded; where nobody holds it there
-// is nothing to wait for, and the timer is saved.
+// Open takes the writing connection. One batch runs at a time, and so there is one turn.
 func (r *runner) Open(ctx context.Context) (combine.Session[unit], error) {
-	wait, cancel := ctx, func() {}
-	if stats := r.db.Stats(); stats.MaxOpenConnections > 0 && stats.InUse >= stats.MaxOpenConnections {
-		wait, cancel = context.WithTimeout(ctx, r.wait)
+	conn, err := persistence.Connect(ctx, dialect{}, r.wait, r.db.Conn)
+	if err != nil {
+		return nil, err
 	}
-	defer cancel()
-	conn, err := r.db.Conn(wait)
-	switch {
-	case err == nil:
-		return &turn{r, conn}, nil
-	case ctx.Err() != nil:
-		return nil, unsent(ctx.Err())
-	case errors.Is(err, context.DeadlineExceeded):
-		return nil, persistence.Waited(err)
-	}
-	return nil, err
+	r.turn = turn{r, conn}
+	return &r.turn, nil
 }
 
 // Close gives the connection back.
@@ -199,7 +181,7 @@ func (r *runner) beginFor(s *session, batch []*member) bool {
 			return false
 		}
 		if time.Now().After(deadline) {
-			answerAll(batch, persistence.Waited(err))
+			answerAll(batch, persistence.Waited(err, persistence.Locked))
 			return false
 		}
 		if !dismiss(batch) {
@@ -216,7 +198,7 @@ func dismiss(batch []*member) bool {
 		switch {
 		case m == nil:
 		case m.Ctx.Err() != nil:
-			combine.Leave(batch, i, unsent(m.Ctx.Err()))
+			combine.Leave(batch, i, persistence.Unsent(m.Ctx, nil, ""))
 		default:
 			left = true
 		}
