@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,7 +101,8 @@ func (e *Engine) InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) e
 		case f != nil && f.Class == ClassUnsent:
 			return newError(ErrBusy, Error{op: opInTx, Detail: f.Hint, cause: f})
 		case f != nil && f.Class == ClassUnknown:
-			return newError(ErrUnknownOutcome, Error{op: opInTx, Detail: "COMMIT was sent and its answer was lost: read what it wrote, or repeat calls under their keys", cause: f})
+			why := cmp.Or(f.Hint, "COMMIT was sent and its answer was lost")
+			return newError(ErrUnknownOutcome, Error{op: opInTx, Detail: why + ": read what it wrote, or repeat calls under their keys", cause: f})
 		case !e.repeatable(f, err):
 			return err
 		}

@@ -3,7 +3,6 @@ package persistence
 import (
 	"context"
 	"database/sql/driver"
-	"fmt"
 
 	"github.com/jmoiron/sqlx"
 
@@ -11,48 +10,51 @@ import (
 )
 
 // guard proves before COMMIT that a transaction is still the one that was begun. On MySQL
-// a deadlock ends it on the server; if whoever runs in it ignores that error, what comes
-// after would commit by itself, and COMMIT would say that all is well.
+// a deadlock ends it on the server, and so does a statement that commits by itself; what
+// came after would commit by itself too, and COMMIT would say that all is well.
 type guard struct {
 	s    *Store
 	ctx  context.Context //nolint:containedctx // it lives for one transaction
 	conn *sqlx.Conn
 	tx   *sqlx.Tx
-	err  error // of putting it up
 }
 
 // guardPoint is gone when the transaction is.
 const guardPoint = "fsmgen_tx"
 
-// guard keeps statements from committing by themselves, and marks the transaction.
-func (s *Store) guard(ctx context.Context, conn *sqlx.Conn, tx *sqlx.Tx) *guard {
+// guard keeps statements from committing by themselves, and marks the transaction. Where
+// it fails nothing may run in the transaction.
+func (s *Store) guard(ctx context.Context, conn *sqlx.Conn, tx *sqlx.Tx) (*guard, error) {
 	if !s.d.Features().SilentLoss {
-		return nil
+		return nil, nil //nolint:nilnil // there is nothing to guard
 	}
 	g := &guard{s: s, ctx: context.WithoutCancel(ctx), conn: conn, tx: tx}
 	for _, text := range []string{"SET autocommit = 0", "SAVEPOINT " + guardPoint} {
-		if _, g.err = tx.ExecContext(g.ctx, text); g.err != nil {
-			break
+		if _, err := tx.ExecContext(g.ctx, text); err != nil {
+			return g, s.uncommitted(err, DefaultJournal)
 		}
 	}
-	return g
+	return g, nil
 }
 
-// alive reports that the transaction was lost, which nobody has told.
+// alive reports that the transaction has ended, which nobody has told. Where the savepoint
+// is gone the database does not say what became of the transaction.
 func (g *guard) alive() error {
 	if g == nil {
 		return nil
 	}
-	err := g.err
-	if err == nil {
-		_, err = g.tx.ExecContext(g.ctx, "RELEASE SAVEPOINT "+guardPoint)
-	}
+	_, err := g.tx.ExecContext(g.ctx, "RELEASE SAVEPOINT "+guardPoint)
 	if err == nil {
 		return nil
 	}
+	err = g.s.uncommitted(err, DefaultJournal)
+	if g.s.Classify(err) != engine.ClassFatal {
+		return err
+	}
 	return &engine.Fault{
-		Class: engine.ClassRetryable, Err: fmt.Errorf("the transaction was lost before its COMMIT: %w", err),
-		Hint: "an error that ended the transaction was ignored inside of it; nothing was applied",
+		Class: engine.ClassUnknown, Err: err,
+		Hint: "the transaction had ended before its COMMIT: either a deadlock ended it, whose error was ignored, and nothing of it was applied; " +
+			"or a statement did that commits by itself (CREATE, ALTER, DROP, TRUNCATE, …), and what came before that was applied; what came after was rolled back",
 	}
 }
 

@@ -147,7 +147,7 @@ func (s *Store) Transact(ctx context.Context, fn func(ctx context.Context, tx en
 	if err != nil {
 		return err
 	}
-	guard := s.guard(ctx, conn, tx)
+	guard, err := s.guard(ctx, conn, tx)
 	defer guard.lift()
 	done := false
 	defer func() { // also when fn panics
@@ -155,6 +155,9 @@ func (s *Store) Transact(ctx context.Context, fn func(ctx context.Context, tx en
 			_ = tx.Rollback()
 		}
 	}()
+	if err != nil {
+		return err
+	}
 	if err := fn(context.WithValue(ctx, markKey{s}, true), tx); err != nil {
 		return err
 	}

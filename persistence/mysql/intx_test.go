@@ -223,6 +223,78 @@ func TestStrangers(t *testing.T) {
 	r.whole(t)
 }
 
+// TestImplicitCommitInTx: a statement that commits by itself has committed what came before
+// it, so fn is not run again, and the caller hears what may stand.
+func TestImplicitCommitInTx(t *testing.T) {
+	r := open(t, counter)
+	r.create(t, "x", nil)
+	runs := 0
+	err := r.eng.InTx(t.Context(), func(ctx context.Context, tx engine.Tx) error {
+		runs++
+		if _, err := r.m.In(tx).Fire(ctx, "add", "x", engine.Args{"by": 1}, engine.WithKey(fmt.Sprint("k-", runs))); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, fmt.Sprint("CREATE TABLE made_", runs, " (n INT)")); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, "UPDATE counters SET n = 1000 WHERE id = 'x'")
+		return err
+	})
+	if !errors.Is(err, engine.ErrUnknownOutcome) || runs != 1 {
+		t.Errorf("%v after %d runs, want ErrUnknownOutcome after one", err, runs)
+	}
+	for _, part := range []string{"deadlock", "CREATE", "rolled back"} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%v does not say %q", err, part)
+		}
+	}
+	var n int
+	check(t, r.store.DB().GetContext(t.Context(), &n, "SELECT n FROM counters WHERE id = 'x'"))
+	if n != 1 {
+		t.Errorf("n = %d: what came before the statement stands, and what came after does not", n)
+	}
+	r.whole(t)
+}
+
+// TestImplicitCommitInAnEffect: the call's key tells what became of it.
+func TestImplicitCommitInAnEffect(t *testing.T) {
+	r := open(t, counter)
+	r.create(t, "x", nil)
+	def := *r.def
+	def.Transitions = slices.Clone(def.Transitions)
+	at := slices.IndexFunc(def.Transitions, func(tr definitions.Transition) bool { return tr.Name == "add" })
+	def.Transitions[at].Effect = "post"
+	runs := 0
+	m, err := r.eng.Machine(t.Context(), &def, engine.Code{"post": {Effect: func(ctx context.Context, tx engine.Tx, _ engine.Event) error {
+		runs++
+		_, err := tx.ExecContext(ctx, fmt.Sprint("CREATE TABLE made_", runs, " (n INT)"))
+		return err
+	}}})
+	check(t, err)
+	res, err := m.Fire(t.Context(), "add", "x", engine.Args{"by": 1}, engine.WithKey("k"))
+	check(t, err)
+	if res.Outcome != engine.Applied || res.Version != 2 || runs != 1 {
+		t.Errorf("%v at version %d after %d runs of the effect", res.Outcome, res.Version, runs)
+	}
+	r.whole(t)
+}
+
+// TestTransactionIsNotBegun: what keeps a transaction from ending unseen comes before fn,
+// which does not run without it.
+func TestTransactionIsNotBegun(t *testing.T) {
+	r, log := recorded(t, order)
+	for _, statement := range []string{"SET autocommit", "SAVEPOINT"} {
+		log.Inject(recorder.Fault{Before: recorder.Once(isText(statement), func(recorder.Event) error { return serverError(1317, "interrupted") })})
+		log.Reset()
+		runs := 0
+		check(t, r.eng.InTx(t.Context(), func(context.Context, engine.Tx) error { runs++; return nil }))
+		if runs != 1 {
+			t.Errorf("%s failed: fn ran %d times, want once, in the transaction after it", statement, runs)
+		}
+	}
+	r.whole(t)
+}
+
 // A statement of an effect loses a deadlock, which ends the whole transaction. The way
 // back to the call's savepoint is the only thing that is sent then, and begins nothing:
 // without autocommit any other statement would open a transaction of its own.
