@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fsmgen/fsmgen/definitions"
+	"github.com/fsmgen/fsmgen/engine"
 )
 
 // DDL gives the statements that create the business table and the journal of
@@ -146,7 +147,7 @@ func (s *Store) Migrate(ctx context.Context, defs ...*definitions.Machine) error
 	for _, text := range DDL(s.d, defs...) {
 		locked := func(err error) bool {
 			d, ok := s.d.(Migrator)
-			return s.Classify(err) == classRetryable || ok && d.Collided(err)
+			return s.Classify(err) == engine.ClassRetryable || ok && d.Collided(err)
 		}
 		err := Patiently(ctx, s.wait, locked, func() error {
 			_, err := conn.ExecContext(context.WithoutCancel(ctx), text)

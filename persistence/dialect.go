@@ -33,6 +33,8 @@ type Dialect interface {
 	JournalTime(t time.Time) any
 	// ColumnType is the type of a business column in DDL.
 	ColumnType(c ColumnSpec) string
+	// JournalColumns are the journal's columns in DDL, each a line.
+	JournalColumns() []string
 	// JournalDDL creates the journal with its two unique indexes where missing.
 	JournalDDL(table string) []string
 	// TableDDL wraps column and constraint lines into CREATE TABLE IF NOT EXISTS.

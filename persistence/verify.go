@@ -10,8 +10,6 @@ import (
 	"github.com/fsmgen/fsmgen/engine"
 )
 
-const classRetryable = engine.ClassRetryable
-
 // verify holds the table against the definition. Every fault is reported, each
 // with the column and the DDL that mends it. The columns come back in the order of
 // columnsOf.
@@ -39,18 +37,21 @@ func (s *Store) verify(ctx context.Context, def *definitions.Machine) ([]Column,
 	return found, errors.Join(faults...)
 }
 
-func (s *Store) columns(ctx context.Context, table string) ([]Column, error) {
-	var columns []Column
-	locked := func(err error) bool { return s.Classify(err) == classRetryable }
-	err := Patiently(ctx, s.wait, locked, func() error {
-		var err error
+func (s *Store) columns(ctx context.Context, table string) (columns []Column, err error) {
+	err = s.look(ctx, "columns", table, func() (err error) {
 		columns, err = s.d.Columns(ctx, s.reader, table)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("reading the columns of %s: %w", table, err)
+	return columns, err
+}
+
+// look reads what the database knows of a table, which another process may have locked.
+func (s *Store) look(ctx context.Context, what, table string, read func() error) error {
+	locked := func(err error) bool { return s.Classify(err) == engine.ClassRetryable }
+	if err := Patiently(ctx, s.wait, locked, read); err != nil {
+		return fmt.Errorf("reading the %s of %s: %w", what, table, err)
 	}
-	return columns, nil
+	return nil
 }
 
 func (s *Store) verifyColumn(def *definitions.Machine, want ColumnSpec, columns []Column) (Column, error) {
@@ -97,21 +98,4 @@ func (s *Store) notNull(table string, want ColumnSpec) string {
 		return "ALTER TABLE " + QuoteTable(s.d, table) + " MODIFY " + column + " " + s.d.ColumnType(want) + " NOT NULL"
 	}
 	return "copy the table into one whose column is " + column + " " + s.d.ColumnType(want) + " NOT NULL (SQLite cannot alter it)"
-}
-
-func (s *Store) verifyJournal(ctx context.Context, table string) error {
-	columns, err := s.columns(ctx, table)
-	if err != nil {
-		return err
-	}
-	have := map[string]bool{}
-	for _, c := range columns {
-		have[strings.ToLower(c.Name)] = true
-	}
-	for _, name := range append([]string{"seq", "published_at"}, journalColumns...) {
-		if !have[name] {
-			return fmt.Errorf("journal table %s has no column %s: call store.Migrate, or run\n%s", table, name, strings.Join(s.d.JournalDDL(table), ";\n"))
-		}
-	}
-	return s.verifyKeys(ctx, table)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -13,62 +12,6 @@ import (
 
 	"github.com/fsmgen/fsmgen/definitions"
 )
-
-// IndexReader is a Dialect that can read the unique indexes of a table: each as its
-// columns.
-type IndexReader interface {
-	UniqueIndexes(ctx context.Context, db *sqlx.DB, table string) ([][]string, error)
-}
-
-// verifyKeys finds a journal without the indexes on which everything rests: that no
-// version is reached twice, and no request applied twice.
-func (s *Store) verifyKeys(ctx context.Context, table string) error {
-	d, ok := s.d.(IndexReader)
-	if !ok {
-		return nil
-	}
-	have, err := d.UniqueIndexes(ctx, s.reader, table)
-	if err != nil {
-		return fmt.Errorf("reading the indexes of %s: %w", table, err)
-	}
-	for _, third := range []string{"version", "key"} {
-		want := []string{"entity_id", "machine", third}
-		slices.Sort(want)
-		if !slices.ContainsFunc(have, func(columns []string) bool { return slices.Equal(folded(columns), want) }) {
-			return fmt.Errorf("journal table %s has no unique index over (machine, entity_id, %s), without which a request could be applied twice: call store.Migrate, or run\n%s",
-				table, third, strings.Join(s.d.JournalDDL(table), ";\n"))
-		}
-	}
-	return nil
-}
-
-// folded sorts names in lower case.
-func folded(names []string) []string {
-	out := make([]string, len(names))
-	for i, name := range names {
-		out[i] = strings.ToLower(name)
-	}
-	slices.Sort(out)
-	return out
-}
-
-// GroupColumns makes lists of columns out of rows of index and column, in order.
-func GroupColumns(rows []IndexColumn) [][]string {
-	var out [][]string
-	for i, r := range rows {
-		if i == 0 || rows[i-1].Index != r.Index {
-			out = append(out, nil)
-		}
-		out[len(out)-1] = append(out[len(out)-1], r.Column)
-	}
-	return out
-}
-
-// IndexColumn is one column of an index.
-type IndexColumn struct {
-	Index  string `db:"index_name"`
-	Column string `db:"column_name"`
-}
 
 // CheckReader is a Dialect that can read the CHECK constraints of a table, as text the
 // database gives them.
@@ -84,9 +27,13 @@ func (s *Store) verifyStates(ctx context.Context, def *definitions.Machine) erro
 	if !ok {
 		return nil
 	}
-	checks, err := d.Checks(ctx, s.reader, def.Table.Name)
+	var checks []string
+	err := s.look(ctx, "constraints", def.Table.Name, func() (err error) {
+		checks, err = d.Checks(ctx, s.reader, def.Table.Name)
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("reading the constraints of %s: %w", def.Table.Name, err)
+		return err
 	}
 	for _, text := range checks {
 		list, ok := statusList(text, def.Table.Status.Name)

@@ -9,17 +9,39 @@ import (
 	"github.com/fsmgen/fsmgen/persistence"
 )
 
-// UniqueIndexes reads the table's unique indexes.
-func (d dialect) UniqueIndexes(ctx context.Context, db *sqlx.DB, table string) ([][]string, error) {
+// Indexes reads the table's indexes. A part of one that is an expression has no name.
+func (dialect) Indexes(ctx context.Context, db *sqlx.DB, table string) ([]persistence.Index, error) {
 	schema, name, qualified := strings.Cut(table, ".")
 	where, args := "TABLE_SCHEMA = ? AND TABLE_NAME = ?", []any{schema, name}
 	if !qualified {
 		where, args = "TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?", []any{table}
 	}
 	var rows []persistence.IndexColumn
-	err := db.SelectContext(ctx, &rows, "SELECT INDEX_NAME AS index_name, COLUMN_NAME AS column_name FROM information_schema.STATISTICS WHERE NON_UNIQUE = 0 AND "+
-		where+" ORDER BY INDEX_NAME, SEQ_IN_INDEX", args...)
+	err := db.SelectContext(ctx, &rows, "SELECT INDEX_NAME AS index_name, CASE WHEN NON_UNIQUE = 0 AND SUB_PART IS NULL THEN COALESCE(COLUMN_NAME, '') ELSE '' END AS column_name "+
+		"FROM information_schema.STATISTICS WHERE "+where+" ORDER BY INDEX_NAME, SEQ_IN_INDEX", args...)
 	return persistence.GroupColumns(rows), err
+}
+
+// MendIndex sees to it that one index, of the one name by which an error is told from one
+// of the table's own, keeps what must be unique.
+func (d dialect) MendIndex(table, third string, indexes []persistence.Index) string {
+	var steps []string
+	missing := true
+	for _, x := range indexes {
+		switch named := strings.EqualFold(x.Name, indexPrefix+third); {
+		case named && x.Keeps(third):
+			missing = false
+		case named || x.Keeps(third):
+			steps = append(steps, "DROP INDEX "+d.Quote(x.Name))
+		}
+	}
+	if missing {
+		steps = append(steps, "ADD "+journalIndex(third))
+	}
+	if len(steps) == 0 {
+		return ""
+	}
+	return "ALTER TABLE " + persistence.QuoteTable(d, table) + " " + strings.Join(steps, ", ")
 }
 
 // Checks reads the constraints out of SHOW CREATE TABLE, a line each.

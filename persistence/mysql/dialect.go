@@ -107,13 +107,15 @@ func (dialect) TableDDL(table string, lines []string) string {
 
 // The journal's unique indexes; what they refuse is told from the user's own by name.
 const (
-	versionIndex = "fsmgen_version"
-	keyIndex     = "fsmgen_key"
+	indexPrefix  = "fsmgen_"
+	versionIndex = indexPrefix + "version"
+	keyIndex     = indexPrefix + "key"
 )
 
-func (d dialect) JournalDDL(table string) []string {
+// JournalColumns compare by bytes.
+func (d dialect) JournalColumns() []string {
 	text := func(n string) string { return "VARCHAR(" + n + ") " + d.bytewise() }
-	return []string{d.TableDDL(table, []string{
+	return []string{
 		"`seq` BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY",
 		"`machine` " + text("64") + " NOT NULL",
 		"`entity_id` " + text("255") + " NOT NULL",
@@ -130,9 +132,16 @@ func (d dialect) JournalDDL(table string) []string {
 		"`topic` " + text("255") + " NULL",
 		"`published_at` DATETIME(6) NULL",
 		"`at` DATETIME(6) NOT NULL",
-		"UNIQUE KEY `" + versionIndex + "` (`machine`, `entity_id`, `version`)",
-		"UNIQUE KEY `" + keyIndex + "` (`machine`, `entity_id`, `key`)",
-	})}
+	}
+}
+
+func (d dialect) JournalDDL(table string) []string {
+	return []string{d.TableDDL(table, append(d.JournalColumns(), journalIndex("version"), journalIndex("key")))}
+}
+
+// journalIndex describes an index of the journal.
+func journalIndex(third string) string {
+	return "UNIQUE KEY `" + indexPrefix + third + "` (`machine`, `entity_id`, `" + third + "`)"
 }
 
 // DDL gives the statements that create the business table and the journal of

@@ -2,19 +2,31 @@ package postgres
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jmoiron/sqlx"
 
 	"github.com/fsmgen/fsmgen/persistence"
 )
 
-// UniqueIndexes reads the table's unique indexes.
-func (d dialect) UniqueIndexes(ctx context.Context, db *sqlx.DB, table string) ([][]string, error) {
+// Indexes reads the table's indexes.
+func (d dialect) Indexes(ctx context.Context, db *sqlx.DB, table string) ([]persistence.Index, error) {
 	var rows []persistence.IndexColumn
-	err := db.SelectContext(ctx, &rows, `SELECT i.indexrelid::text AS index_name, a.attname AS column_name
-FROM pg_index AS i CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (attnum, n) JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
-WHERE i.indrelid = to_regclass($1) AND i.indisunique AND i.indisvalid AND i.indpred IS NULL ORDER BY i.indexrelid, k.n`, persistence.QuoteTable(d, table))
+	err := db.SelectContext(ctx, &rows, `SELECT c.relname AS index_name,
+  CASE WHEN i.indisunique AND i.indimmediate AND i.indisvalid AND i.indpred IS NULL THEN COALESCE(a.attname, '') ELSE '' END AS column_name
+FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (attnum, n)
+  LEFT JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.attnum AND k.attnum > 0
+WHERE i.indrelid = to_regclass($1) AND k.n <= i.indnkeyatts ORDER BY i.indexrelid, k.n`, persistence.QuoteTable(d, table))
 	return persistence.GroupColumns(rows), err
+}
+
+// MendIndex makes the index where there is none. An error of it tells its columns, so any
+// name will do, and PostgreSQL finds one that is free.
+func (dialect) MendIndex(table, third string, indexes []persistence.Index) string {
+	if slices.ContainsFunc(indexes, func(x persistence.Index) bool { return x.Keeps(third) }) {
+		return ""
+	}
+	return "CREATE UNIQUE INDEX " + journalIndex(table, third)
 }
 
 // Checks reads the table's CHECK constraints.

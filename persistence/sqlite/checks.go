@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/jmoiron/sqlx"
@@ -9,16 +10,25 @@ import (
 	"github.com/fsmgen/fsmgen/persistence"
 )
 
-// UniqueIndexes reads the table's unique indexes.
-func (d dialect) UniqueIndexes(ctx context.Context, db *sqlx.DB, table string) ([][]string, error) {
+// Indexes reads the table's indexes.
+func (d dialect) Indexes(ctx context.Context, db *sqlx.DB, table string) ([]persistence.Index, error) {
 	schema, name, qualified := strings.Cut(table, ".")
 	if !qualified {
 		schema, name = "main", table
 	}
 	var rows []persistence.IndexColumn
-	err := db.SelectContext(ctx, &rows, `SELECT i.name AS index_name, x.name AS column_name FROM pragma_index_list(?1, ?2) AS i, pragma_index_xinfo(i.name, ?2) AS x
-WHERE i."unique" = 1 AND i.partial = 0 AND x.key = 1 AND x.name IS NOT NULL ORDER BY i.seq, x.seqno`, name, schema)
+	err := db.SelectContext(ctx, &rows, `SELECT i.name AS index_name, CASE WHEN i."unique" = 1 AND i.partial = 0 AND upper(x.coll) = 'BINARY' THEN COALESCE(x.name, '') ELSE '' END AS column_name
+FROM pragma_index_list(?1, ?2) AS i, pragma_index_xinfo(i.name, ?2) AS x WHERE x.key = 1 ORDER BY i.seq, x.seqno`, name, schema)
 	return persistence.GroupColumns(rows), err
+}
+
+// MendIndex makes the index where there is none: an error of it names its columns, so any
+// name will do.
+func (dialect) MendIndex(table, third string, indexes []persistence.Index) string {
+	if slices.ContainsFunc(indexes, func(x persistence.Index) bool { return x.Keeps(third) }) {
+		return ""
+	}
+	return "CREATE UNIQUE INDEX " + journalIndex(table, third, indexes)
 }
 
 // Checks reads the text the table was made with: SQLite keeps constraints nowhere else.

@@ -76,19 +76,9 @@ func (dialect) TableDDL(table string, lines []string) string {
 	return "CREATE TABLE IF NOT EXISTS " + persistence.QuoteTable(dialect{}, table) + " (\n  " + strings.Join(lines, ",\n  ") + "\n)"
 }
 
-func (dialect) JournalDDL(table string) []string {
-	schema, name, qualified := strings.Cut(table, ".")
-	if !qualified {
-		schema, name = "", table
-	}
-	index := func(suffix string) string {
-		q := dialect{}.Quote(name + "_" + suffix)
-		if schema != "" {
-			q = dialect{}.Quote(schema) + "." + q
-		}
-		return q
-	}
-	lines := []string{
+// JournalColumns are text wherever SQLite would rewrite a value.
+func (dialect) JournalColumns() []string {
+	return []string{
 		"`seq` INTEGER PRIMARY KEY AUTOINCREMENT",
 		"`machine` TEXT NOT NULL",
 		"`entity_id` TEXT NOT NULL",
@@ -106,12 +96,26 @@ func (dialect) JournalDDL(table string) []string {
 		"`published_at` TEXT",
 		"`at` TEXT NOT NULL",
 	}
-	on := " ON " + dialect{}.Quote(name)
+}
+
+func (d dialect) JournalDDL(table string) []string {
 	return []string{
-		dialect{}.TableDDL(table, lines),
-		"CREATE UNIQUE INDEX IF NOT EXISTS " + index("version") + on + " (`machine`, `entity_id`, `version`)",
-		"CREATE UNIQUE INDEX IF NOT EXISTS " + index("key") + on + " (`machine`, `entity_id`, `key`)",
+		d.TableDDL(table, d.JournalColumns()),
+		"CREATE UNIQUE INDEX IF NOT EXISTS " + journalIndex(table, "version", nil),
+		"CREATE UNIQUE INDEX IF NOT EXISTS " + journalIndex(table, "key", nil),
 	}
+}
+
+// journalIndex names and describes an index of the journal. SQLite wants the schema
+// before the index's name, and not before the table's.
+func journalIndex(table, third string, others []persistence.Index) string {
+	schema, name, qualified := strings.Cut(table, ".")
+	before := dialect{}.Quote(schema) + "."
+	if !qualified {
+		before, name = "", table
+	}
+	q := dialect{}.Quote
+	return before + q(persistence.FreeName(name+"_"+third, others)) + " ON " + q(name) + " (`machine`, `entity_id`, " + q(third) + ")"
 }
 
 // Columns reads the table's columns and which of them is unique by itself.

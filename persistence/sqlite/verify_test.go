@@ -6,8 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mattn/go-sqlite3"
+
 	"github.com/fsmgen/fsmgen/engine"
 	"github.com/fsmgen/fsmgen/persistence"
+	"github.com/fsmgen/fsmgen/persistence/internal/recorder"
 	"github.com/fsmgen/fsmgen/persistence/sqlite"
 )
 
@@ -219,5 +222,25 @@ func TestStrangeRows(t *testing.T) {
 	}
 	if res := mustFire(t, m, "pay", "good", engine.Args{"payment_ref": "r"}); res.Version != 42 {
 		t.Errorf("a row made elsewhere goes on with version %d, want 42", res.Version)
+	}
+}
+
+// Whatever is read of a table while it is verified, another process may have it locked for
+// a moment.
+func TestVerifyWaitsForTheLock(t *testing.T) {
+	t.Parallel()
+	store, log := recorded(t, "")
+	m := machineOn(t, store, lampText)
+	for _, text := range []string{"pragma_table_info", "sqlite_schema", "pragma_index_xinfo(i.name, ?2) AS x WHERE"} {
+		met := false
+		fits := func(e recorder.Event) bool { return e.Op == "query" && strings.Contains(e.Text, text) }
+		log.Inject(recorder.Fault{Before: recorder.Once(fits, func(recorder.Event) error {
+			met = true
+			return sqlite3.Error{Code: sqlite3.ErrBusy}
+		})})
+		bind(t, store, m.Definition())
+		if !met {
+			t.Errorf("nothing is read of %s", text)
+		}
 	}
 }
