@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/fsmgen/fsmgen/engine"
+	"github.com/fsmgen/fsmgen/persistence/internal/combine"
 )
 
 // fault gives an error its class. One that wraps a fault has the class of that, and
@@ -20,7 +21,11 @@ func (s *Store) fault(err error, journal string) error {
 	if errors.As(err, &f) {
 		return &engine.Fault{Class: f.Class, Err: err, Hint: f.Hint}
 	}
-	return &engine.Fault{Class: s.d.Classify(err, journal), Err: err}
+	class := s.d.Classify(err, journal)
+	if errors.Is(err, combine.ErrPanicked) { // it may have been after the commit
+		class = engine.ClassUnknown
+	}
+	return &engine.Fault{Class: class, Err: err}
 }
 
 // uncommitted gives an error its class where no COMMIT was sent: whatever broke, the

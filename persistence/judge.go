@@ -132,11 +132,11 @@ func (j *judge) Open(context.Context) (combine.Session[*judged], error) { return
 func (j *judge) Close() {}
 
 // Run executes a batch.
-func (j *judge) Run(batch []*judgedMember) {
+func (j *judge) Run(batch []*judgedMember) (rest bool) {
 	j.last.Store(int32(len(batch))) //nolint:gosec // at most judgeLimit
 	if len(batch) == 1 && singly(batch, []int{0}) {
 		batch[0].Err = runAlone(batch[0])
-		return
+		return false
 	}
 	for _, group := range byTable(batch) {
 		if singly(batch, group) {
@@ -147,6 +147,7 @@ func (j *judge) Run(batch []*judgedMember) {
 			j.failed(batch, group, err)
 		}
 	}
+	return false
 }
 
 // singly reports whether calls of one table are better run each by itself: where they

@@ -120,13 +120,19 @@ func (t *turn) Close() { _ = t.conn.Close() }
 // maxRounds is how often a batch from which an error was taken runs again together.
 const maxRounds = 3
 
-// Run executes a batch. A member's error takes the whole transaction with it, so the
-// rest runs again without that member; after some rounds everybody runs alone.
-func (t *turn) Run(batch []*member) {
+// Run executes a batch.
+func (t *turn) Run(batch []*member) (rest bool) {
 	if len(batch) == 1 {
 		batch[0].Err = t.g.query(batch[0].Ctx, t.conn, batch[0].Job)
-		return
+		return false
 	}
+	t.together(batch)
+	return false
+}
+
+// together runs a batch in one transaction. A member's error takes the whole of it along,
+// so the others run again without that member; after some rounds everybody runs alone.
+func (t *turn) together(batch []*member) {
 	for range maxRounds {
 		members := present(batch)
 		if len(members) < 2 {

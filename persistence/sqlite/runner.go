@@ -27,7 +27,8 @@ type runner struct {
 // turn is one batch on the writing connection.
 type turn struct {
 	*runner
-	conn *sql.Conn
+	conn  *sql.Conn
+	until time.Time // how long the batch waits for the lock; set by its first look
 }
 
 // unit is one call's work.
@@ -66,7 +67,7 @@ func (r *runner) Open(ctx context.Context) (combine.Session[unit], error) {
 	if err != nil {
 		return nil, err
 	}
-	r.turn = turn{r, conn}
+	r.turn = turn{runner: r, conn: conn}
 	return &r.turn, nil
 }
 
@@ -74,7 +75,7 @@ func (r *runner) Open(ctx context.Context) (combine.Session[unit], error) {
 func (r *turn) Close() { _ = r.conn.Close() }
 
 // Run executes a batch.
-func (r *turn) Run(batch []*member) {
+func (r *turn) Run(batch []*member) (rest bool) {
 	err := r.conn.Raw(func(dc any) error {
 		s, err := sessionOf(dc)
 		if err != nil {
@@ -90,17 +91,31 @@ func (r *turn) Run(batch []*member) {
 			m := batch[0]
 			m.Err = r.alone(m.Ctx, s, m.Job)
 		case s.autoCommit == nil: // whether a unit's error took the transaction with it cannot be told
-			for _, m := range batch {
-				m.Err = r.alone(m.Ctx, s, m.Job)
-			}
+			rest = r.apart(s, batch)
 		default:
-			r.together(s, batch)
+			rest = r.together(s, batch)
 		}
 		return nil
 	})
 	if err != nil {
 		answerAll(batch, err)
 	}
+	return rest
+}
+
+// apart runs the units one after the other, and answers each. The leader is the first,
+// and does not wait for the others.
+func (r *turn) apart(s *session, batch []*member) (rest bool) {
+	for i, m := range batch {
+		if m == nil {
+			continue
+		}
+		combine.Leave(batch, i, r.alone(m.Ctx, s, m.Job))
+		if m.Leads() {
+			return true
+		}
+	}
+	return false
 }
 
 func answerAll(batch []*member, err error) {
@@ -119,18 +134,18 @@ func (r *runner) alone(ctx context.Context, s *session, u unit) error {
 	if err := persistence.Patiently(ctx, r.wait, locked, s.begin); err != nil {
 		return err
 	}
-	return s.transaction(func() error { return u.fn(s) })
+	return s.transaction(ctx, r.wait, func() error { return u.fn(s) })
 }
 
 // together runs a batch in one transaction with one commit. Each unit stands in a
 // savepoint, so that its error is its own. An error that took SQLite's whole
 // transaction with it is its unit's; the others run again, alone.
-func (r *runner) together(s *session, batch []*member) {
-	if !r.beginFor(s, batch) {
-		return
+func (r *turn) together(s *session, batch []*member) (rest bool) {
+	if begun, rest := r.beginFor(s, batch); !begun {
+		return rest
 	}
 	lost := false
-	err := s.transaction(func() error {
+	err := s.transaction(context.Background(), r.wait, func() error { //nolint:forbidigo // no member's context may end the others' batch
 		for _, m := range batch {
 			if m == nil {
 				continue
@@ -150,6 +165,7 @@ func (r *runner) together(s *session, batch []*member) {
 	case err != nil: // COMMIT failed: nothing of the batch was applied
 		answerAll(batch, err)
 	}
+	return false
 }
 
 // redo runs each unit but the culprit, if it is known, alone: the transaction was lost.
@@ -167,41 +183,45 @@ func deferred(err error) bool {
 	return errors.As(err, &e) && e.Code == sqlite3.ErrConstraint
 }
 
-// beginFor begins the batch's transaction. While another process holds the lock,
-// members whose context ends leave. It reports whether there is anybody left to run.
-func (r *runner) beginFor(s *session, batch []*member) bool {
-	deadline := time.Now().Add(r.wait)
+// beginFor begins the batch's transaction. While another process holds the lock, members
+// whose context ends leave. Where the leader does, the rest goes on without it.
+func (r *turn) beginFor(s *session, batch []*member) (begun, rest bool) {
 	for {
 		err := s.begin()
 		if err == nil {
-			return true
+			return true, false
 		}
-		if !locked(err) {
+		if r.until.IsZero() {
+			r.until = time.Now().Add(r.wait)
+		}
+		switch left, led := dismiss(batch); {
+		case !left:
+			return false, false
+		case !locked(err):
 			answerAll(batch, err)
-			return false
-		}
-		if time.Now().After(deadline) {
+			return false, false
+		case time.Now().After(r.until):
 			answerAll(batch, persistence.Waited(err, persistence.Locked))
-			return false
-		}
-		if !dismiss(batch) {
-			return false
+			return false, false
+		case led:
+			return false, true
 		}
 		time.Sleep(10*time.Microsecond + rand.N(490*time.Microsecond)) //nolint:gosec // jitter needs no secrecy
 	}
 }
 
-// dismiss lets members go whose context has ended, and reports whether any is left.
-func dismiss(batch []*member) bool {
-	left := false
+// dismiss lets members go whose context has ended, and reports whether any is left, and
+// whether the leader went.
+func dismiss(batch []*member) (left, led bool) {
 	for i, m := range batch {
 		switch {
 		case m == nil:
 		case m.Ctx.Err() != nil:
+			led = led || m.Leads()
 			combine.Leave(batch, i, persistence.Unsent(m.Ctx, nil, ""))
 		default:
 			left = true
 		}
 	}
-	return left
+	return left, led
 }

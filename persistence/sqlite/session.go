@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
+
+	"github.com/fsmgen/fsmgen/persistence"
 )
 
 // session runs statements of one connection. It is used only while that connection
@@ -94,8 +97,10 @@ func (s *session) pragma(timeout any) error {
 
 func (s *session) begin() error { return s.exec("BEGIN IMMEDIATE") }
 
-// transaction runs fn and commits; after an error, or a panic, only ROLLBACK is sent.
-func (s *session) transaction(fn func() error) (err error) {
+// transaction runs fn and commits; after an error, or a panic, only ROLLBACK is sent. Where
+// the journal is one for rollback, readers hold up the COMMIT, which leaves the transaction
+// open and can be sent again.
+func (s *session) transaction(ctx context.Context, wait time.Duration, fn func() error) (err error) {
 	committed := false
 	defer func() {
 		if !committed && !s.ended() {
@@ -105,7 +110,7 @@ func (s *session) transaction(fn func() error) (err error) {
 	if err := fn(); err != nil {
 		return err
 	}
-	if err := s.exec("COMMIT"); err != nil {
+	if err := persistence.Patiently(ctx, wait, locked, func() error { return s.exec("COMMIT") }); err != nil {
 		return err
 	}
 	committed = true

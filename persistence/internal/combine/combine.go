@@ -37,6 +37,9 @@ const (
 	gone
 )
 
+// Leads reports whether the member runs its batch in its own goroutine.
+func (m *Member[J]) Leads() bool { return m.leader }
+
 // Leave answers batch[i] before the rest of its batch, and removes it.
 func Leave[J any](batch []*Member[J], i int, err error) {
 	m := batch[i]
@@ -76,8 +79,10 @@ type Work[J any] interface {
 // Session is what one batch runs on.
 type Session[J any] interface {
 	// Run executes a batch and sets every member's Err. A member that went by [Leave]
-	// or [Apart] is nil and must not be touched again.
-	Run(batch []*Member[J])
+	// or [Apart] is nil and must not be touched again. Where the batch's leader went while
+	// others still want to run, rest has Run called again for them, in a goroutine that is
+	// not the leader's.
+	Run(batch []*Member[J]) (rest bool)
 	// Close ends what Open began.
 	Close()
 }
@@ -105,6 +110,9 @@ const few = 16
 
 // ErrWaited is the answer of a call that was queued for as long as it may be.
 var ErrWaited = errors.New("the calls ahead of it took too long")
+
+// ErrPanicked is what the others of a batch hear that has panicked.
+var ErrPanicked = errors.New("BUG: the batch it was in panicked under another caller; please report it")
 
 // New returns a combiner whose batches have at most limit members. A call is queued
 // for at most wait. One that runs alone holds up those behind it for at most patience;
@@ -136,19 +144,22 @@ func (c *Combiner[J]) Do(ctx context.Context, job J) (left bool, err error) {
 	c.noticed()
 	c.mu.Unlock()
 	m.timer.Reset(c.wait)
-	defer m.timer.Stop()
+	answered := false
 	select {
 	case <-m.done:
-		return false, c.release(m)
+		answered = true
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-m.timer.C:
 		err = ErrWaited
 	}
-	if m.state.CompareAndSwap(waiting, gone) {
+	m.timer.Stop() // before m may be another's
+	if !answered && m.state.CompareAndSwap(waiting, gone) {
 		return true, err // the queue still points at m: it is not reused
 	}
-	<-m.done // its fate is being decided
+	if !answered {
+		<-m.done // its fate is being decided
+	}
 	return false, c.release(m)
 }
 
@@ -175,42 +186,95 @@ func (c *Combiner[J]) answerAll(batch []*Member[J]) {
 
 // lead runs the batch of a caller who found nobody at work.
 func (c *Combiner[J]) lead(m *Member[J]) {
-	var batch []*Member[J]
-	charge := true
-	if session, err := c.work.Open(m.Ctx); err != nil {
-		m.Err = err
-	} else {
-		batch = c.take(m)
-		charge = c.run(session, batch)
-	}
-	if charge { // before the others are answered, so that nothing waits for them
-		c.mu.Lock()
-		c.next()
-		c.mu.Unlock()
-	}
-	c.answerAll(batch)
+	c.leadBatch(m)
 	if m.apart != nil {
 		m.Err = m.apart(m)
 	}
 }
 
+func (c *Combiner[J]) leadBatch(m *Member[J]) {
+	var batch []*Member[J]
+	charge, rest := true, false
+	defer func() { // also when the batch panics: it is the leader's caller who sees that
+		if !rest {
+			c.over(batch, charge)
+		}
+	}()
+	session, err := c.work.Open(m.Ctx)
+	if err != nil {
+		m.Err = err
+		return
+	}
+	batch = c.take(m)
+	if rest = c.run(session, batch, &charge); rest {
+		go c.runRest(session, batch)
+	}
+}
+
+// runRest runs a batch whose leader has gone. It is none of one call that runs alone.
+func (c *Combiner[J]) runRest(session Session[J], batch []*Member[J]) {
+	charge := true
+	c.run(session, batch, &charge)
+	c.over(batch, charge)
+}
+
+// over hands the work on, where it is still ours, before the members of a batch are
+// answered, so that nothing waits for them.
+func (c *Combiner[J]) over(batch []*Member[J], charge bool) {
+	if charge {
+		c.mu.Lock()
+		c.next()
+		c.mu.Unlock()
+	}
+	c.answerAll(batch)
+}
+
 // lone is a call that runs alone. Whoever queues up behind it starts the timer.
 type lone struct{ timer *time.Timer }
 
-// run executes a batch, and reports whether whoever called it still has the charge of
-// the queue: a lone call that took too long has lost it.
-func (c *Combiner[J]) run(session Session[J], batch []*Member[J]) (charge bool) {
-	defer session.Close()
-	if c.patience == 0 || len(batch) != 1 {
-		session.Run(batch)
-		return true
+// run executes a batch, and reports whether a rest is to be run. charge becomes false
+// where whoever called it has lost the charge of the queue: with a lone call that took too
+// long.
+func (c *Combiner[J]) run(session Session[J], batch []*Member[J], charge *bool) (rest bool) {
+	ran := false
+	defer func() {
+		if !ran { // it panics
+			panicked(batch)
+		}
+		if !rest {
+			session.Close()
+		}
+	}()
+	if c.patience > 0 && len(batch) == 1 {
+		l := c.alone()
+		defer func() { *charge = c.together(l) }()
 	}
+	rest = session.Run(batch)
+	ran = true
+	return rest
+}
+
+// panicked: nobody knows how far the batch came.
+func panicked[J any](batch []*Member[J]) {
+	for _, m := range batch {
+		if m != nil {
+			m.Err = ErrPanicked
+		}
+	}
+}
+
+// alone begins a call that runs alone.
+func (c *Combiner[J]) alone() *lone {
 	l := &lone{}
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.lone = l
 	c.noticed()
-	c.mu.Unlock()
-	session.Run(batch)
+	return l
+}
+
+// together ends it, and reports whether it was not too long.
+func (c *Combiner[J]) together(l *lone) (charge bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if charge = c.lone == l; charge {
@@ -260,7 +324,7 @@ func (c *Combiner[J]) drain() {
 		case len(batch) == 0: // they have left
 			session.Close()
 		default:
-			charge = c.run(session, batch)
+			c.run(session, batch, &charge)
 		}
 		c.answerAll(batch)
 		if !charge {

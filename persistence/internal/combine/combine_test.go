@@ -16,6 +16,7 @@ type job struct {
 	answer error
 	block  <-chan struct{}
 	apart  bool
+	panics any
 }
 
 // works counts batches and runs them one at a time, which it proves.
@@ -37,7 +38,7 @@ func (w *works) Open(ctx context.Context) (combine.Session[job], error) {
 
 func (w *works) Close() {}
 
-func (w *works) Run(batch []*combine.Member[job]) {
+func (w *works) Run(batch []*combine.Member[job]) (rest bool) {
 	if w.running.Add(1) > 1 {
 		w.overlap.Store(true)
 	}
@@ -52,12 +53,16 @@ func (w *works) Run(batch []*combine.Member[job]) {
 		if m.Job.block != nil {
 			<-m.Job.block
 		}
+		if m.Job.panics != nil {
+			panic(m.Job.panics)
+		}
 		if m.Job.apart {
 			combine.Apart(batch, i, func(m *combine.Member[job]) error { return m.Job.answer })
 			continue
 		}
 		m.Err = m.Job.answer
 	}
+	return false
 }
 
 func TestEveryMemberGetsItsOwnAnswer(t *testing.T) {
@@ -203,4 +208,93 @@ func TestQueuedMemberDoesNotWaitForEver(t *testing.T) {
 	}
 	close(w.gate)
 	<-first
+}
+
+// TestPanicOfABatch: a batch that panics under one caller raises it there. The others hear
+// an error, and who comes after them finds somebody at work.
+func TestPanicOfABatch(t *testing.T) {
+	t.Parallel()
+	for name, patience := range map[string]time.Duration{"in a batch": 0, "alone": time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &works{}
+			c := combine.New(w, 8, time.Minute, patience)
+			start, raised := make(chan struct{}), make(chan any, 1)
+			go func() {
+				defer func() { raised <- recover() }()
+				_, _ = c.Do(context.Background(), job{block: start, panics: "a bug"})
+			}()
+			for w.running.Load() == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			var others sync.WaitGroup
+			for range 3 {
+				others.Go(func() {
+					if _, err := c.Do(t.Context(), job{}); err != nil {
+						t.Errorf("a call behind it: %v", err)
+					}
+				})
+			}
+			time.Sleep(20 * time.Millisecond)
+			close(start)
+			if got := <-raised; got != "a bug" {
+				t.Errorf("the caller saw %v", got)
+			}
+			ended(t, others.Wait)
+		})
+	}
+}
+
+// TestPanicOverOthers: the same, with others in the batch itself.
+func TestPanicOverOthers(t *testing.T) {
+	t.Parallel()
+	w := &works{}
+	c := combine.New(&gathering{works: w, want: 4}, 8, time.Minute, 0)
+	var wg sync.WaitGroup
+	var raised, told atomic.Int32
+	for range 4 {
+		wg.Go(func() {
+			defer func() {
+				if recover() != nil {
+					raised.Add(1)
+				}
+			}()
+			if left, err := c.Do(context.Background(), job{panics: "a bug"}); errors.Is(err, combine.ErrPanicked) && !left {
+				told.Add(1)
+			}
+		})
+	}
+	ended(t, wg.Wait)
+	if raised.Load() != 1 || told.Load() != 3 {
+		t.Errorf("%d callers saw the panic and %d were told of it, want 1 and 3", raised.Load(), told.Load())
+	}
+	if left, err := c.Do(t.Context(), job{}); err != nil || left {
+		t.Errorf("afterwards: %v, %v", err, left)
+	}
+}
+
+// gathering opens only when so many have come.
+type gathering struct {
+	*works
+	want int32
+}
+
+func (g *gathering) Open(ctx context.Context) (combine.Session[job], error) {
+	if g.want > 0 {
+		time.Sleep(100 * time.Millisecond) // the others queue up
+		g.want = 0
+	}
+	return g.works.Open(ctx)
+}
+
+// ended fails the test where wait does not return.
+func ended(t *testing.T, wait func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { defer close(done); wait() }()
+	select {
+	case <-done:
+	case <-time.After(5 * time.Second):
+		t.Fatal("somebody waits for ever")
+	}
 }
