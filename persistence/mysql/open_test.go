@@ -60,6 +60,7 @@ func TestNewVerifiesSession(t *testing.T) {
 		"latin1":            {func(c *driver.Config) { check(t, c.Apply(driver.Charset("latin1", ""))) }, "charset=utf8mb4"},
 		"commits by itself": {func(c *driver.Config) { c.Params = map[string]string{"autocommit": "1"} }, ""},
 		"never commits":     {func(c *driver.Config) { c.Params = map[string]string{"autocommit": "0"} }, "autocommit=1"},
+		"chained":           {func(c *driver.Config) { c.Params = map[string]string{"completion_type": "CHAIN"} }, "completion_type='NO_CHAIN'"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			own := cfg.Clone()

@@ -87,6 +87,13 @@ func verifyCommit(ctx context.Context, db *sqlx.DB) error {
 	if !on {
 		return errors.New("the session's autocommit is off, so what is reported as applied would never be committed: say autocommit=1 in the DSN")
 	}
+	var kind string
+	if err := db.GetContext(ctx, &kind, "SELECT @@completion_type"); err != nil {
+		return err
+	}
+	if kind != "NO_CHAIN" {
+		return fmt.Errorf("the session's completion_type is %s, so a COMMIT opens the next transaction, or ends the session: say completion_type='NO_CHAIN' in the DSN", kind)
+	}
 	return nil
 }
 
