@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime/debug"
 	"sync"
 )
@@ -78,13 +79,59 @@ type afterQueue struct {
 	hooks []func(ctx context.Context) error
 }
 
-// queueKey finds the queue of the transaction of a store that a context belongs to. Each
-// store has its own: a call on another one commits by itself, whatever becomes of this.
-type queueKey struct{ store Store }
+// queueKey finds, in a context, the queue of a transaction. A context alone does not say
+// which one a call goes into: In names it, and a call without In commits by itself.
+type queueKey struct{ tx any }
 
-func queueOf(ctx context.Context, store Store) *afterQueue {
-	q, _ := ctx.Value(queueKey{store}).(*afterQueue)
+func queueOf(ctx context.Context, tx Tx) *afterQueue {
+	if tx == nil {
+		return nil
+	}
+	q, _ := ctx.Value(queueKey{identity(tx)}).(*afterQueue)
 	return q
+}
+
+func (q *afterQueue) within(ctx context.Context, tx Tx) context.Context {
+	return context.WithValue(ctx, queueKey{identity(tx)}, q)
+}
+
+// identity is what two values have in common that are the same transaction: what they
+// embed, down to the *sql.Tx or *sql.Conn of an *sqlx.Tx, an *sqlx.Conn or a wrapper of
+// the caller's.
+func identity(tx Tx) any {
+	v := reflect.ValueOf(tx)
+	for {
+		inner := embedded(v)
+		if !inner.IsValid() {
+			break
+		}
+		v = inner
+	}
+	if !v.Comparable() { // equal to nothing
+		return &afterQueue{}
+	}
+	return v.Interface()
+}
+
+// embedded is the transaction that a struct embeds; invalid where it embeds none.
+func embedded(v reflect.Value) reflect.Value {
+	s := reflect.Indirect(v)
+	for i := 0; s.Kind() == reflect.Struct && i < s.NumField(); i++ {
+		f := s.Field(i)
+		if !s.Type().Field(i).Anonymous || !f.CanInterface() {
+			continue
+		}
+		if f.Kind() == reflect.Interface {
+			f = f.Elem()
+		}
+		if !f.IsValid() || (f.Kind() == reflect.Pointer && f.IsNil()) {
+			continue
+		}
+		if _, ok := f.Interface().(Tx); ok {
+			return f
+		}
+	}
+	return reflect.Value{}
 }
 
 func (q *afterQueue) add(hook func(ctx context.Context) error) {
@@ -202,11 +249,10 @@ func (m *Machine) attemptCode(ctx context.Context, q *request, s *Snapshot, even
 	q.sends++
 	call := q.call
 	call.Version = s.Row.Version
-	queue := queueOf(ctx, m.eng.store)
+	queue := queueOf(ctx, m.tx)
 	own := queue == nil
 	if own {
 		queue = &afterQueue{}
-		ctx = context.WithValue(ctx, queueKey{m.eng.store}, queue)
 	}
 	mark, applied := queue.mark(), false
 	defer func() { // also where the effect panics, which whoever called it may survive
@@ -279,7 +325,7 @@ func (m *Machine) attach(call *Call, q *request, event Event, queue *afterQueue)
 	call.Effect = func(ctx context.Context, tx Tx, change Change) error {
 		event.Result = m.applied(&q.attempt, change)
 		m.queueAfter(queue, event)
-		if err := m.code[t.Effect].Effect(ctx, tx, event); err != nil {
+		if err := m.code[t.Effect].Effect(queue.within(ctx, tx), tx, event); err != nil {
 			return &effectError{err}
 		}
 		return nil
@@ -307,8 +353,7 @@ func (m *Machine) finish(ctx context.Context, res Result, queue *afterQueue, own
 	case m.tx != nil:
 		res.after = queue.run
 	default:
-		// Calls of a hook are calls of their own, with queues of their own.
-		res.AfterErr = queue.run(context.WithValue(context.WithoutCancel(ctx), queueKey{m.eng.store}, nil))
+		res.AfterErr = queue.run(context.WithoutCancel(ctx))
 	}
 	return res
 }

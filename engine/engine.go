@@ -73,7 +73,9 @@ var errOpenTx = errors.New("the context belongs to an open transaction of this s
 // the engine's bounds on retries. Calls of fn go through In(tx), with the context
 // fn is given.
 //
-// After COMMIT the `after` hooks of the calls run, in the order of the calls. A ROLLBACK
+// After COMMIT the `after` hooks of the calls run, in the order of the calls; those of a
+// call In another transaction are handed back by AfterCommit, as outside of InTx. A wrapper
+// of the caller's around tx must embed it to count as tx. A ROLLBACK
 // TO a savepoint that fn sends by itself is not seen: the hooks of what it undid run all
 // the same.
 //
@@ -88,7 +90,7 @@ func (e *Engine) InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) e
 	}
 	for attempt := 1; ; attempt++ {
 		queue := &afterQueue{}
-		err := e.store.Transact(context.WithValue(ctx, queueKey{e.store}, queue), fn)
+		err := e.store.Transact(ctx, func(ctx context.Context, tx Tx) error { return fn(queue.within(ctx, tx), tx) })
 		if err == nil {
 			e.after(ctx, queue)
 			return nil

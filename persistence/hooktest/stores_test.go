@@ -3,8 +3,11 @@ package hooktest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/jmoiron/sqlx"
 
 	"github.com/fsmgen/fsmgen/definitions"
 	"github.com/fsmgen/fsmgen/engine"
@@ -91,5 +94,71 @@ func TestAfterOfACallersTransactionInAnother(t *testing.T) {
 		s.must(tx.Commit())
 		s.must(res.AfterCommit(t.Context()))
 		s.wantSaid("after COMMIT", "finish v2")
+	})
+}
+
+// A call goes into the transaction it names, and not into the one whose context it is
+// given: what its end does to it is the caller's to say.
+func TestAfterBelongsToItsTransaction(t *testing.T) {
+	onEach(t, func(s *site) {
+		if s.sql == nil || s.name == "sqlite" {
+			s.Skip("one transaction at a time")
+		}
+		var res engine.Result
+		other := func(ctx context.Context, end func(Tx) error) error {
+			tx := s.begin()
+			var err error
+			if res, err = s.fire(ctx, s.m.In(tx), "finish"); err != nil {
+				return errors.Join(err, tx.Rollback())
+			}
+			return end(tx)
+		}
+		s.must(s.eng.InTx(s.Context(), func(ctx context.Context, _ engine.Tx) error { return other(ctx, Tx.Rollback) }))
+		s.wantSaid("InTx committed, the call's transaction did not")
+
+		s.create("outer")
+		s.effect = func(ctx context.Context, _ engine.Tx, e engine.Event) error {
+			if e.Entity.ID != "outer" {
+				return nil
+			}
+			return other(ctx, Tx.Rollback)
+		}
+		_, err := s.m.Fire(s.Context(), "finish", "outer", nil)
+		s.must(err)
+		s.wantSaid("the outer call committed, the inner one did not", "finish v2")
+
+		s.must(s.eng.InTx(s.Context(), func(ctx context.Context, _ engine.Tx) error { return other(ctx, Tx.Commit) }))
+		s.wantSaid("handed back", "finish v2")
+		s.must(res.AfterCommit(s.Context()))
+		s.wantSaid("after the COMMIT of the call's transaction", "finish v2", "finish v2")
+	})
+}
+
+// A transaction has several faces.
+func TestAfterKnowsItsTransaction(t *testing.T) {
+	type traced struct{ *sqlx.Tx }
+	type bare struct {
+		engine.Tx
+		_ []string // cannot be compared
+	}
+	onEach(t, func(s *site) {
+		for i, face := range []func(tx engine.Tx) engine.Tx{
+			func(tx engine.Tx) engine.Tx { return tx },
+			func(tx engine.Tx) engine.Tx { return bare{Tx: tx} },
+			func(tx engine.Tx) engine.Tx { return tx.(*sqlx.Tx).Tx },           //nolint:errcheck,forcetypeassert // it panics
+			func(tx engine.Tx) engine.Tx { return &traced{Tx: tx.(*sqlx.Tx)} }, //nolint:errcheck,forcetypeassert // it panics
+		} {
+			if s.sql == nil && i > 0 {
+				break // memory takes its own alone
+			}
+			s.said = nil
+			id := fmt.Sprint("face", i)
+			s.create(id)
+			s.must(s.eng.InTx(s.Context(), func(ctx context.Context, tx engine.Tx) error {
+				_, err := s.m.In(face(tx)).Fire(ctx, "finish", id, nil)
+				return err
+			}))
+			s.wantSaid(id, "finish v2")
+		}
 	})
 }
