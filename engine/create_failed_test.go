@@ -65,3 +65,30 @@ func TestCreateBareUnknown(t *testing.T) {
 	}
 	wantText(t, err, "read the row")
 }
+
+// A creation starts behind the journal as it was read. Where another row of the id lived and
+// died in between, it starts anew; which is no fault of anybody's.
+func TestCreateBehindAJournalThatGrows(t *testing.T) {
+	ctx := context.Background()
+	taken := reply{err: fault(ClassVersionTaken, "duplicate version")}
+	s := &fakeStore{create: []reply{taken, taken, {change: Change{OK: true, From: -1, Version: 3}}}}
+	res, err := machineOver(t, s, orderWith("")).Create(ctx, Row{"id": "o-1"})
+	if err != nil || res.Outcome != Applied || res.Version != 3 {
+		t.Errorf("%+v, %v, want Applied at version 3", res, err)
+	}
+	wantSent(t, s, "create", "create", "create")
+
+	_, err = machineOver(t, &fakeStore{create: []reply{taken}}, orderWith("")).Create(ctx, Row{"id": "o-1"})
+	if !errors.Is(err, ErrBusy) {
+		t.Errorf("for ever: %v, want ErrBusy", err)
+	}
+	wantText(t, err, "come and go", "repeat the call", "duplicate version")
+
+	s = &fakeStore{create: []reply{taken}}
+	_, err = machineOver(t, s, orderWith("")).In(fakeTx{}).Create(ctx, Row{"id": "o-1"})
+	if !errors.Is(err, ErrBusy) {
+		t.Errorf("in a transaction: %v, want ErrBusy", err)
+	}
+	wantText(t, err, "come and go", "roll back")
+	wantSent(t, s, "create in tx")
+}

@@ -134,7 +134,7 @@ func TestCreateAnswers(t *testing.T) {
 	if string(s.calls[0].Record.Args) != `{"amount":5}` {
 		t.Errorf("the entry's args are %s", s.calls[0].Record.Args)
 	}
-	for class, says := range map[Class]string{ClassConstraint: "nothing was created", ClassVersionTaken: "already holds the version", ClassFatal: errDriver.Error()} {
+	for class, says := range map[Class]string{ClassConstraint: "nothing was created", ClassFatal: errDriver.Error()} {
 		s := &fakeStore{create: []reply{{err: &Fault{Class: class, Err: errDriver}}}}
 		_, err := machineOver(t, s, orderWith("")).Create(ctx, Row{"id": "o-1"})
 		if !errors.Is(err, errDriver) || errors.Is(err, ErrBusy) || errors.Is(err, ErrMismatch) {

@@ -43,6 +43,9 @@ func (m *Machine) failed(ctx context.Context, a *attempt, err error) (done bool,
 		if m.keySeen(ctx, a) { // a row that was put back by hand, or a constraint that the first run has used up
 			return false, nil
 		}
+		if f.Class == ClassVersionTaken && a.creates() && a.unknown == nil { // it starts behind the journal, which has grown since it was read
+			return m.repeat(ctx, a, &Fault{Class: ClassRetryable, Err: f.Err, Hint: "rows of this id come and go under the call"})
+		}
 	case ClassFatal:
 	}
 	switch {
@@ -89,7 +92,7 @@ func (m *Machine) again(ctx context.Context, a *attempt, cause *Fault) error {
 	detail := fmt.Sprintf("given up after %d tries; repeat the call", a.sends)
 	if cause != nil {
 		if cause.Hint != "" {
-			detail = cause.Hint
+			detail = cause.Hint + "; " + detail
 		}
 		return m.callError(ErrBusy, a, detail, errors.Join(error(cause), ctx.Err()))
 	}

@@ -17,6 +17,8 @@ func rivalChecks() []check {
 		{name: "blocked by a transaction that rolls back: applied", run: rivalWins},
 		{name: "a transaction whose snapshot is older than the row is told the truth, or ErrBusy", run: eachTx(rivalOldSnapshot)},
 		{name: "a transaction that read before another program wrote is ErrBusy at once", run: rivalDeferred},
+		{name: "a creation that waits for a row which comes and goes starts behind its journal", run: rivalGone},
+		{name: "a creation in a snapshot older than the row's whole life is applied, or ErrBusy", run: eachTx(rivalGoneBefore)},
 		{name: "two transactions on two rows", run: rivalApart},
 		{name: "transactions that cross each other all get through", run: rivalCross},
 	}
@@ -150,6 +152,54 @@ func rivalDeferred(e *env) {
 		_, err = e.m.In(tx.Tx).Fire(e.Context(), "pay", id, engine.Args{"payment_ref": "x"})
 		e.must(err)
 		e.must(tx.Commit())
+	}
+}
+
+// rivalGone: the version that the creation has read from the journal is taken by then.
+func rivalGone(e *env) {
+	e.need(e.h.Features.Locks, "row locks")
+	e.open(order)
+	b, ok := e.b.(*SQL)
+	e.need(ok, "statements of a caller's own")
+	tx := e.begin(e.h.Features.Forms[0], 0)
+	_, err := e.m.In(tx.Tx).Create(e.Context(), engine.Row{"id": "o", "amount": 1})
+	e.must(err)
+	e.must(e.pay(e.Context(), tx.Tx, "o"))
+	_, err = tx.ExecContext(e.Context(), "DELETE FROM "+b.table("orders"))
+	e.must(err)
+	a := e.blocked(tx, tx.Commit, func() (engine.Result, error) { return e.m.Create(e.Context(), engine.Row{"id": "o", "amount": 2}) })
+	e.must(a.err)
+	e.wantResult(a.res, engine.Applied, "pending", 3)
+	e.wantJournal("o", "", "pay", "")
+}
+
+func rivalGoneBefore(e *env, begin func() *Tx) {
+	e.need(e.h.Features.Locks, "row locks")
+	e.open(order)
+	tx := begin()
+	m := e.m.In(tx.Tx)
+	if _, err := m.Get(e.Context(), "o"); !errors.Is(err, engine.ErrNotFound) {
+		e.Fatal(err)
+	}
+	_, err := m.Journal(e.Context(), "o")
+	e.must(err)
+	if _, err := e.m.Create(e.Context(), engine.Row{"id": "o", "amount": 1}); errors.Is(err, engine.ErrBusy) {
+		e.must(tx.Rollback())
+		e.Skip("at this level a transaction locks what it reads")
+	} else if err != nil {
+		e.Fatal(err)
+	}
+	e.remove("o")
+	switch res, err := m.Create(e.Context(), engine.Row{"id": "o", "amount": 2}); {
+	case err == nil:
+		e.must(tx.Commit())
+		e.wantResult(res, engine.Applied, "pending", 2)
+	default:
+		if detail := e.wantError(err, engine.ErrBusy); !contains(detail.Error(), "roll back and repeat the whole transaction") {
+			e.Errorf("%v: want it to say what to do", err)
+		}
+		e.must(tx.Rollback())
+		e.wantJournal("o", "")
 	}
 }
 
