@@ -39,14 +39,13 @@ func (m *Machine) failed(ctx context.Context, a *attempt, err error) (done bool,
 			return true, m.unknownOutcome(a, ctx.Err())
 		}
 		return m.repeat(ctx, a, f)
-	case ClassVersionTaken, ClassConstraint:
-		if m.keySeen(ctx, a) { // a row that was put back by hand, or a constraint that the first run has used up
+	case ClassVersionTaken, ClassConstraint, ClassFatal:
+		if m.keySeen(ctx, a) { // a row that was put back by hand, a constraint that the first run has used up, a trigger that refuses
 			return false, nil
 		}
 		if f.Class == ClassVersionTaken && a.creates() && a.unknown == nil { // it starts behind the journal, which has grown since it was read
 			return m.repeat(ctx, a, &Fault{Class: ClassRetryable, Err: f.Err, Hint: "rows of this id come and go under the call"})
 		}
-	case ClassFatal:
 	}
 	switch {
 	case a.unknown != nil: // an earlier write may have been applied all the same, or may be yet
@@ -153,8 +152,9 @@ func unread(err error, detail string) (_ string, kind error) {
 }
 
 // keySeen reports whether the journal holds the call's key: what refused the write was
-// then met by a duplicate. Where a write runs into several indexes, which of them is
-// reported differs between databases.
+// then met by a duplicate. Where a write runs into several indexes, or into a trigger,
+// which of them is reported, and before the key was looked for or after it, differs between
+// databases.
 func (m *Machine) keySeen(ctx context.Context, a *attempt) bool {
 	in := a.inquiry()
 	if in.Key == "" {

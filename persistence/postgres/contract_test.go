@@ -40,7 +40,7 @@ func openContract(t testing.TB, defs ...*definitions.Machine) storetest.Backend 
 	}
 	b := open(t)
 	t.Cleanup(func() { check(t, b.Opened.(*persistence.Store).Close()) })
-	b.Beside, b.Quote, b.Param, b.LoosenText = beside, dialect{}.Quote, dialect{}.Param, loosened
+	b.Beside, b.Quote, b.Param, b.LoosenText, b.RefuseText = beside, dialect{}.Quote, dialect{}.Param, loosened, refusing
 	b.OpenAgain = func(t testing.TB) storetest.SQL {
 		check(t, b.Opened.(*persistence.Store).Close())
 		again := open(t)
@@ -49,6 +49,14 @@ func openContract(t testing.TB, defs ...*definitions.Machine) storetest.Backend 
 	}
 	check(t, b.Opened.(*persistence.Store).Migrate(t.Context(), defs...))
 	return &b
+}
+
+// refusing has a trigger refuse every UPDATE.
+func refusing(table string) []string {
+	return []string{
+		"CREATE FUNCTION frozen() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'frozen'; END $$",
+		"CREATE TRIGGER frozen BEFORE UPDATE ON " + table + " FOR EACH ROW EXECUTE FUNCTION frozen()",
+	}
 }
 
 // loosened makes the table anew, without CHECK and NOT NULL.

@@ -42,7 +42,7 @@ func openContract(t testing.TB, defs ...*definitions.Machine) storetest.Backend 
 	}
 	b := open(t)
 	t.Cleanup(func() { closeAll(t, b.Opened.(*persistence.Store)) })
-	b.Beside, b.Quote, b.Param, b.LoosenText = beside, dialect{}.Quote, dialect{}.Param, loosened
+	b.Beside, b.Quote, b.Param, b.LoosenText, b.RefuseText = beside, dialect{}.Quote, dialect{}.Param, loosened, refusing
 	b.OpenAgain = func(t testing.TB) storetest.SQL {
 		closeAll(t, b.Opened.(*persistence.Store))
 		again := open(t)
@@ -60,6 +60,11 @@ func closeAll(t testing.TB, c interface{ Close() error }) {
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// refusing has a trigger refuse every UPDATE.
+func refusing(table string) []string {
+	return []string{"CREATE TRIGGER frozen BEFORE UPDATE ON " + table + " BEGIN SELECT RAISE(ABORT, 'frozen'); END"}
 }
 
 // loosened makes the table anew, without CHECK and NOT NULL.

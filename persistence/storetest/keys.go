@@ -1,7 +1,9 @@
 package storetest
 
 import (
+	"errors"
 	"strings"
+	"sync"
 
 	"github.com/fsmgen/fsmgen/engine"
 )
@@ -13,6 +15,7 @@ func keyChecks() []check {
 		{name: "of a row deleted and created again: keys count for ever", run: keyAfterDelete},
 		{name: "after a restart", run: keyAfterReopen},
 		{name: "for other args, another transition: ErrKeyReused, before anything else is judged", run: keyReused},
+		{name: "a seen key is the answer also where a constraint or a trigger stands in the way", run: keyBehindRefusal},
 		{name: "for another row or machine it is another key", run: keyScope},
 		{name: "forms that are legal", run: keyForms},
 		{name: "the key of a result repeats the call", run: keyGenerated},
@@ -202,5 +205,54 @@ func keyOptions(e *env) {
 	entry := e.entries("o")[1]
 	if entry.Actor != "a" {
 		e.Errorf("a replay changed the entry: %+v", entry)
+	}
+}
+
+// keyBehindRefusal: whether the database looks for the key first, or at the row, is its own
+// affair.
+func keyBehindRefusal(e *env) {
+	e.open(invoice)
+	e.create(engine.Row{"id": "1", "number": "n-1"})
+	e.create(engine.Row{"id": "2", "number": "n-2"})
+	args := engine.Args{"number": "n-3"}
+	e.apply("renumber", "2", args, engine.WithKey("k"))
+	each := func(check func(m *engine.Machine)) {
+		check(e.m)
+		for _, form := range e.h.Features.Forms {
+			tx := e.begin(form, 0)
+			check(e.m.In(tx.Tx))
+			e.must(tx.Rollback())
+		}
+		var together sync.WaitGroup
+		for range 8 {
+			together.Go(func() { check(e.m) })
+		}
+		together.Wait()
+	}
+	each(func(m *engine.Machine) {
+		if _, err := m.Fire(e.Context(), "renumber", "2", engine.Args{"number": "n-1"}, engine.WithKey("k")); !errors.Is(err, engine.ErrKeyReused) {
+			e.Errorf("other args, and a declared key that is taken: %v, want ErrKeyReused", err)
+		}
+	})
+	b, ok := e.b.(*SQL)
+	if !ok {
+		return
+	}
+	for _, text := range b.RefuseText(b.table("invoices")) {
+		_, err := b.Beside.ExecContext(e.Context(), text)
+		e.must(err)
+	}
+	each(func(m *engine.Machine) {
+		if res, err := m.Fire(e.Context(), "renumber", "2", args, engine.WithKey("k")); err != nil || res.Outcome != engine.Replayed {
+			e.Errorf("a repeat behind a trigger: %v, %v, want Replayed", res.Outcome, err)
+		}
+		if _, err := m.Fire(e.Context(), "send", "2", nil, engine.WithKey("k")); m == e.m && !errors.Is(err, engine.ErrKeyReused) {
+			e.Errorf("another transition behind a trigger: %v, want ErrKeyReused", err)
+		}
+	})
+	_, err := e.m.Fire(e.Context(), "send", "2", nil, engine.WithKey("new"))
+	e.wantFatal(err)
+	if !contains(err.Error(), "frozen") {
+		e.Errorf("%v: want it to say what the trigger said", err)
 	}
 }

@@ -38,6 +38,9 @@ type SQL struct {
 	OpenAgain func(t testing.TB) SQL
 	// LoosenText gives the statements for [Backend.Loosen].
 	LoosenText func(def *definitions.Machine) []string
+	// RefuseText gives the statements for a trigger that refuses every UPDATE of a table,
+	// given by its quoted name.
+	RefuseText func(table string) []string
 }
 
 // Store returns the store under test.
