@@ -19,6 +19,13 @@ type Hook struct {
 	// transition. Calls of machines go through In(tx), with the context it is given.
 	// It runs again where a database asks for another attempt, after ROLLBACK: what it
 	// does outside of tx must bear being done twice.
+	//
+	// It passes errors of tx on. One that ended the transaction (a deadlock on MySQL, a
+	// trigger's RAISE(ROLLBACK) on SQLite) undoes the transition too; were it ignored, what
+	// the effect writes after it would stand by itself. In transactions of the store's own
+	// that is refused or rolled back; in a transaction of the caller's, and in a pool of the
+	// caller's on SQLite, nothing can keep the database from it, and the call's error says
+	// so. Nor does the effect send what commits (COMMIT, and CREATE or ALTER on MySQL).
 	Effect func(ctx context.Context, tx Tx, e Event) error
 	// After runs after COMMIT, at most once. Its error or panic never fails the call.
 	After func(ctx context.Context, e Event) error

@@ -105,7 +105,9 @@ func (e *Engine) InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) e
 		case f != nil && f.Class == ClassUnknown:
 			why := cmp.Or(f.Hint, "COMMIT was sent and its answer was lost")
 			return newError(ErrUnknownOutcome, Error{op: opInTx, Detail: why + ": read what it wrote, or repeat calls under their keys", cause: f})
-		case !e.repeatable(f, err):
+		case f != nil && f.Class != ClassRetryable:
+			return newError(nil, Error{op: opInTx, Detail: f.Hint, cause: f})
+		case f == nil && !e.repeatable(err):
 			return err
 		}
 		if attempt >= e.retry.Attempts || !e.retry.wait(ctx, attempt) {
@@ -124,13 +126,10 @@ func (e *Engine) after(ctx context.Context, queue *afterQueue) {
 	}
 }
 
-// repeatable reports whether an error of a transaction says that nothing was
+// repeatable reports whether an error of fn says that nothing was
 // applied and that the whole is worth repeating. A broken connection before
 // COMMIT is such an error: the server rolls back.
-func (e *Engine) repeatable(f *Fault, err error) bool {
-	if f != nil {
-		return f.Class == ClassRetryable
-	}
+func (e *Engine) repeatable(err error) bool {
 	switch {
 	case errors.Is(err, errOpenTx): // a mistake of fn, the same every time
 		return false

@@ -39,6 +39,8 @@ func (m *Machine) failed(ctx context.Context, a *attempt, err error) (done bool,
 			return true, m.unknownOutcome(a, ctx.Err())
 		}
 		return m.repeat(ctx, a, f)
+	case ClassStray:
+		return true, m.callError(ErrUnknownOutcome, a, f.Hint, f)
 	case ClassVersionTaken, ClassConstraint, ClassFatal:
 		if m.keySeen(ctx, a) { // a row that was put back by hand, a constraint that the first run has used up, a trigger that refuses
 			return false, nil

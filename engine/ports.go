@@ -72,6 +72,9 @@ const (
 	// ClassUnsent: nothing was sent, because the context ended or a bounded wait did: the
 	// hint says which. It is not repeated.
 	ClassUnsent
+	// ClassStray: a call inside a caller's transaction found none open at its end, and has
+	// committed by itself, or a part of it may have. The hint says which.
+	ClassStray
 )
 
 // Fault is an error of a store with its class.

@@ -45,6 +45,9 @@ type Dialect interface {
 	Verify(use ColumnSpec, c Column) error
 	// Isolation is the level of the engine's own transactions.
 	Isolation() sql.IsolationLevel
+	// Lost reports whether an error says that a savepoint is gone, and so the transaction
+	// in which it was made.
+	Lost(err error) bool
 	// Classify says what an error means; journal is the journal table's name.
 	Classify(err error, journal string) engine.Class
 }
@@ -116,6 +119,29 @@ type IDSpeller interface {
 	// SpellID gives the one spelling of id in this column, or an error that says why
 	// no row can have it.
 	SpellID(c Column, id string) (string, error)
+}
+
+// Watcher is a Dialect that sees on the driver's connection how a transaction fares.
+type Watcher interface {
+	// Watch begins when a transaction of the store's own was opened on the connection.
+	Watch(dc any) Watch
+}
+
+// Watch is over one transaction. Its functions are called while nobody else uses the
+// connection, and none of them where a database/sql driver hides it.
+type Watch struct {
+	// Failed says, before COMMIT, that the transaction has ended or failed, which whoever
+	// ran in it has ignored.
+	Failed func() error
+	// Done ends the watch.
+	Done func()
+}
+
+// Insider is a Dialect under which an error means something else inside of a caller's
+// transaction.
+type Insider interface {
+	// Inside is nil where it does not.
+	Inside(err error) *engine.Fault
 }
 
 // Migrator is a Dialect whose CREATE … IF NOT EXISTS fails where somebody else creates

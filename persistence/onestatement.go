@@ -272,6 +272,11 @@ func (t *table) inCallers(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, errMiss) {
 		return err
 	}
+	if d, ok := t.d.(Insider); ok {
+		if f := d.Inside(err); f != nil {
+			return f
+		}
+	}
 	err = t.s.fault(err, t.def.Journal.Table)
 	var f *engine.Fault
 	switch {

@@ -53,7 +53,7 @@ func (s *savepoints) take() (name string, give func()) {
 // It is tried after every error of an effect, whatever that wraps: it may be of another
 // database. If it was this transaction that ended, its savepoints are gone, and the
 // server says so.
-func (t *table) rollbackTo(ctx context.Context, tx engine.Tx, name string, cause error) error {
+func (t *table) rollbackTo(ctx context.Context, tx engine.Tx, name string, u *unit, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.s.wait)
 	defer cancel()
 	x := t.execer(ctx, tx)
@@ -70,7 +70,41 @@ func (t *table) rollbackTo(ctx context.Context, tx engine.Tx, name string, cause
 		return &engine.Fault{Class: engine.ClassRetryable, Err: cause}
 	}
 	// The text of the cause alone: its chain would make an answer of this.
-	return &engine.Fault{Class: engine.ClassRetryable, Err: fmt.Errorf("the call could not be taken back: %w, after: %v", err, cause)} //nolint:errorlint // the cause is told, not matched: it was answered
+	err = fmt.Errorf("the call could not be taken back: %w, after: %v", err, cause) //nolint:errorlint // the cause is told, not matched: it was answered
+	if t.d.Lost(err) {
+		if f := t.ended(x, u, err); f.Class == engine.ClassStray {
+			return f
+		}
+	}
+	return &engine.Fault{Class: engine.ClassRetryable, Err: err}
+}
+
+const (
+	hintCommitted = "the call was applied, and committed with everything before it: a statement inside of it did that (COMMIT, CREATE, ALTER, …), or no transaction is open on what In was given"
+	hintIgnored   = "an error that ended the transaction was ignored inside of it: the call was not applied; in a transaction of your own, what ran after that error may have been committed by itself"
+	hintStray     = "the transaction of the call is gone, or none was open on what In was given; what the call did may have been committed by itself: read the row and its journal"
+)
+
+// ended says what became of a call that finds its savepoint gone, and the transaction with
+// it: that was rolled back, or committed, or there never was one.
+func (t *table) ended(x Execer, u *unit, err error) *engine.Fault {
+	var one any
+	v := t.values(u.id)
+	v.create = &engine.Creation{Record: engine.Record{Key: u.key}}
+	applied, known := false, t.def.Journal.Enabled
+	if known {
+		seen, readErr := x.Query(t.keySeen.text, t.keySeen.args(v), []any{&one})
+		applied, known = seen, readErr == nil
+	}
+	switch {
+	case applied:
+		return &engine.Fault{Class: engine.ClassStray, Err: err, Hint: hintCommitted}
+	case !known, t.f.SilentLoss && u.effect == nil: // no error but the call's own, which did not end it
+		return &engine.Fault{Class: engine.ClassStray, Err: err, Hint: hintStray}
+	case t.f.SilentLoss: // a deadlock, most likely
+		return &engine.Fault{Class: engine.ClassRetryable, Err: err, Hint: hintIgnored}
+	}
+	return &engine.Fault{Class: engine.ClassFatal, Err: err, Hint: hintIgnored}
 }
 
 // gone reports whether an error of a statement says that its transaction is no more. A

@@ -149,6 +149,8 @@ func (s *Store) Transact(ctx context.Context, fn func(ctx context.Context, tx en
 	}
 	guard, err := s.guard(ctx, conn, tx)
 	defer guard.lift()
+	watch := s.watch(conn)
+	defer watch.done()
 	done := false
 	defer func() { // also when fn panics
 		if !done {
@@ -165,6 +167,9 @@ func (s *Store) Transact(ctx context.Context, fn func(ctx context.Context, tx en
 		return &engine.Fault{Class: engine.ClassRetryable, Err: err, Hint: "the context ended before the commit"}
 	}
 	if err := guard.alive(); err != nil {
+		return err
+	}
+	if err := watch.failed(); err != nil {
 		return err
 	}
 	done = true

@@ -92,7 +92,7 @@ type application struct {
 }
 
 func (a *application) run(ctx context.Context, tx engine.Tx) error {
-	u := unit{id: a.v.call.ID, plain: a.plain || a.compound, keyed: a.keyed}
+	u := unit{id: a.v.call.ID, key: a.v.call.Key, plain: a.plain || a.compound, keyed: a.keyed}
 	if effect := a.v.call.Effect; effect != nil {
 		u.effect = func(ctx context.Context, tx engine.Tx) error { return effect(ctx, tx, a.change) }
 	}
@@ -118,7 +118,7 @@ func (t *table) tellsVersion() bool {
 
 // unit is what is atomic of one call.
 type unit struct {
-	id      string
+	id, key string
 	plain   bool // a single statement, which needs no transaction
 	keyed   bool // somebody else may hold its key
 	creates bool
@@ -132,7 +132,7 @@ func (t *table) unit(ctx context.Context, tx engine.Tx, u unit, fn func(Execer) 
 	var err error
 	switch {
 	case tx != nil && t.f.OneStatement:
-		err = t.inCallers(ctx, t.within(ctx, tx, effect != nil, effect, fn))
+		err = t.inCallers(ctx, t.within(ctx, tx, effect != nil, u, fn))
 	case tx != nil:
 		if !u.creates {
 			err = t.fresh(ctx, tx, u.id)
@@ -140,7 +140,7 @@ func (t *table) unit(ctx context.Context, tx engine.Tx, u unit, fn func(Execer) 
 		if err != nil {
 			break
 		}
-		err = t.within(ctx, tx, u.keyed || effect != nil, effect, fn)
+		err = t.within(ctx, tx, u.keyed || effect != nil, u, fn)
 	case t.s.runner != nil && effect == nil:
 		err = t.s.runner.Unit(ctx, Unit{Table: t.def.Table.Name, ID: u.id, Plain: u.plain}, fn)
 	default:
@@ -160,7 +160,7 @@ func (t *table) unit(ctx context.Context, tx engine.Tx, u unit, fn func(Execer) 
 // within runs fn in the caller's transaction. guarded calls stand in the engine's
 // savepoint: a duplicate key or a failed effect takes back the CAS, and nothing of
 // the caller's.
-func (t *table) within(ctx context.Context, tx engine.Tx, guarded bool, effect func(context.Context, engine.Tx) error, fn func(Execer) error) (err error) {
+func (t *table) within(ctx context.Context, tx engine.Tx, guarded bool, u unit, fn func(Execer) error) (err error) {
 	x := t.execer(ctx, tx)
 	if t.f.TakeLock {
 		if _, _, err := x.Exec(t.takeLock.text, nil); err != nil {
@@ -171,7 +171,7 @@ func (t *table) within(ctx context.Context, tx engine.Tx, guarded bool, effect f
 		return fn(x)
 	}
 	name := savepoint
-	if effect != nil {
+	if u.effect != nil {
 		own, give := effectPoints.take()
 		defer give()
 		name = own
@@ -182,20 +182,22 @@ func (t *table) within(ctx context.Context, tx engine.Tx, guarded bool, effect f
 	done := false
 	defer func() {
 		if !done { // an error, or a panic of the effect
-			err = t.rollbackTo(ctx, tx, name, err)
+			err = t.rollbackTo(ctx, tx, name, &u, err)
 		}
 	}()
 	if err := fn(x); err != nil {
 		done = t.gone(err) // then nothing more may be sent
 		return err
 	}
-	if effect != nil {
-		if err := effect(context.WithValue(ctx, markKey{t.s}, true), tx); err != nil {
+	if u.effect != nil {
+		if err := u.effect(context.WithValue(ctx, markKey{t.s}, true), tx); err != nil {
 			return err
 		}
 	}
 	done = true
-	_, _, err = x.Exec("RELEASE SAVEPOINT "+name, nil)
+	if _, _, err = x.Exec("RELEASE SAVEPOINT "+name, nil); t.d.Lost(err) {
+		return t.ended(x, &u, err)
+	}
 	return err
 }
 
@@ -297,7 +299,7 @@ func (t *table) Create(ctx context.Context, tx engine.Tx, c *engine.Creation) (e
 	v := t.values(c.ID)
 	v.create = c
 	var change engine.Change
-	err := t.unit(ctx, tx, unit{id: c.ID, keyed: true, creates: true}, func(x Execer) error {
+	err := t.unit(ctx, tx, unit{id: c.ID, key: c.Key, keyed: true, creates: true}, func(x Execer) error {
 		var err error
 		if t.f.OneStatement {
 			change, err = t.createOne(x, v)

@@ -33,6 +33,7 @@ const (
 	errStatementTime    = 1969 // max_statement_time
 	errExecutionTime    = 3024 // MySQL's limit for SELECT
 	errNowait           = 3572
+	errNoSavepoint      = 1305 // ER_SP_DOES_NOT_EXIST
 	errForeignKey       = 1452
 	errForeignKeyParent = 1451
 	errNoDefault        = 1364 // a column of the user's own that the definition does not know
@@ -73,6 +74,12 @@ func classifyNumber(e *driver.MySQLError) engine.Class {
 		return engine.ClassUnknown
 	}
 	return engine.ClassFatal
+}
+
+// Lost reports whether a savepoint is gone.
+func (dialect) Lost(err error) bool {
+	var e *driver.MySQLError
+	return errors.As(err, &e) && e.Number == errNoSavepoint
 }
 
 // classifyDuplicate reads which unique index refused: "… for key 'name'" on MariaDB,

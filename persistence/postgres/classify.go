@@ -12,8 +12,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/fsmgen/fsmgen/engine"
+	"github.com/fsmgen/fsmgen/persistence"
 )
 
 // Classify reads what the server said (https://www.postgresql.org/docs/current/errcodes-appendix.html)
@@ -90,6 +92,74 @@ func classifyUnique(pg *pgconn.PgError, journal string) engine.Class {
 		return engine.ClassVersionTaken
 	}
 	return engine.ClassConstraint
+}
+
+// Lost reports whether a savepoint is gone: 25P01 says that no transaction is open.
+func (dialect) Lost(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == "25P01" || pg.Code == "3B001")
+}
+
+// ignored is what the server says to every statement after an error.
+const ignored = "25P02"
+
+// hintIgnored: whatever comes after an error, up to the ROLLBACK, the server ignores.
+const hintIgnored = "an error inside of the transaction was ignored, which is no more than to be rolled back since; nothing was applied"
+
+// Inside: a transaction that may not write, or that has failed, stays so however often it
+// is begun. Outside of one a server that does not write has become a standby, and the next
+// connection finds the one that took over.
+func (dialect) Inside(err error) *engine.Fault {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return nil
+	}
+	switch pg.Code {
+	case ignored:
+		return &engine.Fault{Class: engine.ClassFatal, Err: err, Hint: hintIgnored}
+	case "25006":
+		return &engine.Fault{Class: engine.ClassFatal, Err: err, Hint: "the transaction is read-only; begin one that may write (on a standby: on the server that took over)"}
+	}
+	return nil
+}
+
+// failure is where a connection keeps the last error that the server reported on it.
+const failure = "fsmgen.failure"
+
+// note keeps an error of the server for Watch, and says as the driver does by itself
+// whether the connection may be used on.
+func note(c *pgconn.PgConn, e *pgconn.PgError) bool {
+	if e.Code != ignored {
+		c.CustomData()[failure] = e
+	}
+	return !strings.EqualFold(e.Severity, "FATAL")
+}
+
+// Watch: COMMIT of a transaction in which a statement failed is a ROLLBACK, and does not
+// say which statement that was.
+func (d dialect) Watch(dc any) persistence.Watch {
+	own, ok := dc.(*stdlib.Conn)
+	if !ok {
+		return persistence.Watch{}
+	}
+	conn := own.Conn().PgConn()
+	delete(conn.CustomData(), failure)
+	return persistence.Watch{
+		Failed: func() error {
+			if conn.TxStatus() != 'E' {
+				return nil
+			}
+			f := &engine.Fault{Class: engine.ClassFatal, Err: pgx.ErrTxCommitRollback, Hint: hintIgnored}
+			if e, ok := conn.CustomData()[failure].(*pgconn.PgError); ok {
+				f.Err = e
+				if d.Classify(e, "") == engine.ClassRetryable {
+					f.Class = engine.ClassRetryable
+				}
+			}
+			return f
+		},
+		Done: func() {},
+	}
 }
 
 // Collided: two migrations that create the same at once meet in the catalogue.

@@ -131,6 +131,7 @@ func Open(ctx context.Context, dsn string, opts ...Option) (*persistence.Store, 
 	}
 	o.settings(config)
 	config.BuildContextWatcherHandler = newCanceller
+	config.OnPgError = note
 	db := sqlx.NewDb(stdlib.OpenDB(*config, stdlib.OptionResetSession(usable)), "pgx")
 	db.SetMaxOpenConns(o.conns)
 	db.SetMaxIdleConns(o.conns)

@@ -39,6 +39,7 @@ func (connector) Driver() driver.Driver { return &sqlite3.SQLiteDriver{} }
 type conn struct {
 	*sqlite3.SQLiteConn
 	session *session
+	hooked  bool // the hook of hold is there
 }
 
 // Close closes the statements, then the connection.

@@ -200,7 +200,7 @@ func (d dialect) Verify(want persistence.ColumnSpec, c persistence.Column) error
 func (dialect) Classify(err error, journal string) engine.Class {
 	var e sqlite3.Error
 	if !errors.As(err, &e) {
-		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, sql.ErrTxDone) {
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, sql.ErrTxDone) || errors.Is(err, sql.ErrConnDone) {
 			return engine.ClassRetryable // writes never see a context: these come from waiting
 		}
 		return engine.ClassFatal
@@ -216,6 +216,14 @@ func (dialect) Classify(err error, journal string) engine.Class {
 	return engine.ClassFatal
 }
 
+// Lost reports whether a savepoint is gone, or ended as a transaction of its own that may
+// not commit.
+func (dialect) Lost(err error) bool {
+	var e sqlite3.Error
+	return errors.As(err, &e) && (e.ExtendedCode == sqlite3.ErrConstraintCommitHook ||
+		e.Code == sqlite3.ErrError && strings.HasPrefix(e.Error(), "no such savepoint"))
+}
+
 func classifyConstraint(e sqlite3.Error, journal string) engine.Class {
 	if _, name, ok := strings.Cut(journal, "."); ok {
 		journal = name
@@ -225,6 +233,9 @@ func classifyConstraint(e sqlite3.Error, journal string) engine.Class {
 			return engine.ClassDuplicateKey
 		}
 		return engine.ClassVersionTaken
+	}
+	if e.ExtendedCode == sqlite3.ErrConstraintCommitHook { // no constraint at all
+		return engine.ClassFatal
 	}
 	return engine.ClassConstraint
 }

@@ -19,6 +19,7 @@ type session struct {
 	// autoCommit reports whether no transaction is open; nil where the driver hides it.
 	autoCommit func() bool
 	keep       bool
+	held       bool // nothing may commit, see hold
 	stmts      map[string]stmt
 	args       []driver.NamedValue
 	row        []driver.Value
