@@ -97,7 +97,7 @@ func (m *Machine) again(ctx context.Context, a *attempt, cause *Fault) error {
 		}
 		return m.callError(ErrBusy, a, detail, errors.Join(error(cause), ctx.Err()))
 	}
-	return m.callError(ErrBusy, a, "the row kept changing under the call; "+detail, ctx.Err())
+	return m.callError(ErrBusy, a, "the row kept changing under the call, or a trigger of its table skips the write; "+detail, ctx.Err())
 }
 
 // againInTx: inside the caller's transaction an error of the database ends the
@@ -117,7 +117,11 @@ func (m *Machine) againInTx(ctx context.Context, a *attempt, cause *Fault) error
 	if a.creates() { // where there is no row there is nothing to lock
 		return m.callError(ErrBusy, a, "rows of this id come and go under the call; roll back and repeat the whole transaction", ctx.Err())
 	}
-	return m.callError(nil, a, "BUG: the database and the engine disagree on whether the call fits; please report the definition and the row", nil)
+	why := "a trigger of the table that skips the UPDATE does this"
+	if guard := m.rules.def.Transitions[a.asks.Transition].Guard; guard != "" {
+		why = "guard " + guard + " may have written to it, or " + why
+	}
+	return m.callError(nil, a, "the call fits the row, which is locked, and the UPDATE changed nothing: "+why+"; if it is not that, it is a BUG: please report the definition and the row", nil)
 }
 
 const unknownHint = "the write was sent and its answer was lost; repeat the call with engine.WithKey(err.Key) (a derived key: as it was) to learn the outcome"

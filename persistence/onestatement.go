@@ -272,12 +272,7 @@ func (t *table) inCallers(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, errMiss) {
 		return err
 	}
-	if d, ok := t.d.(Insider); ok {
-		if f := d.Inside(err); f != nil {
-			return f
-		}
-	}
-	err = t.s.fault(err, t.def.Journal.Table)
+	err = t.s.fault(t.inside(err), t.def.Journal.Table)
 	var f *engine.Fault
 	switch {
 	case !errors.As(err, &f):
@@ -285,6 +280,16 @@ func (t *table) inCallers(ctx context.Context, err error) error {
 		return &engine.Fault{Class: engine.ClassRetryable, Err: f.Err, Hint: "another transaction has just recorded this key"}
 	case f.Class == engine.ClassRetryable && ctx.Err() != nil:
 		return &engine.Fault{Class: f.Class, Err: errors.Join(f.Err, ctx.Err()), Hint: f.Hint}
+	}
+	return err
+}
+
+// inside gives an error its class where that is another one inside a caller's transaction.
+func (t *table) inside(err error) error {
+	if d, ok := t.d.(Insider); ok {
+		if f := d.Inside(err); f != nil {
+			return f
+		}
 	}
 	return err
 }

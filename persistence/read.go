@@ -53,6 +53,9 @@ func (t *table) each(ctx context.Context, tx engine.Tx, st *statement, v *values
 	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		return Waited(err, NoConnection)
 	}
+	if tx != nil {
+		err = t.inside(err)
+	}
 	return t.s.fault(err, t.def.Journal.Table)
 }
 

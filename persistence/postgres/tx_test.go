@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -225,4 +226,24 @@ func TestCreateRaceBetweenTransactions(t *testing.T) {
 		check(t, second.Rollback())
 		r.whole(t)
 	})
+}
+
+// TestTriggerSkipsTheUpdate: a BEFORE trigger that returns NULL, as one may that archives
+// rows, is named as what could be in the way.
+func TestTriggerSkipsTheUpdate(t *testing.T) {
+	r := open(t, order)
+	r.create(t, "o-1", nil)
+	r.exec(t, `CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$`)
+	r.exec(t, `CREATE TRIGGER skip BEFORE UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION skip()`)
+	_, err := r.m.Fire(t.Context(), "cancel", "o-1", nil)
+	if !errors.Is(err, engine.ErrBusy) || !strings.Contains(err.Error(), "a trigger") {
+		t.Errorf("%v, want ErrBusy that names the trigger", err)
+	}
+	tx, err := r.store.DB().Beginx()
+	check(t, err)
+	defer tx.Rollback() //nolint:errcheck // it only ends
+	_, err = r.m.In(tx).Fire(t.Context(), "cancel", "o-1", nil)
+	if err == nil || errors.Is(err, engine.ErrBusy) || !strings.Contains(err.Error(), "a trigger") {
+		t.Errorf("in a transaction: %v, want it fatal and to name the trigger", err)
+	}
 }
