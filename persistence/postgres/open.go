@@ -77,6 +77,10 @@ func WithConnections(n int) Option {
 // unless the DSN names one; default 30 s. It is how long a statement can live on that
 // the network has cut off from its caller. 0 leaves the server's setting, as poolers
 // that refuse startup parameters need it.
+//
+// It also says when a connection counts as dead: where the server says nothing for that
+// long and the time of WithWait, in transactions of your own on Store.DB too. LISTEN on a
+// pool of your own. With 0 only a context with a deadline ends such a wait.
 func WithStatementTimeout(d time.Duration) Option {
 	return func(o *options) error {
 		if d < 0 || (d > 0 && d < time.Millisecond) {
@@ -132,6 +136,7 @@ func Open(ctx context.Context, dsn string, opts ...Option) (*persistence.Store, 
 	o.settings(config)
 	config.BuildContextWatcherHandler = newCanceller
 	config.OnPgError = note
+	o.hearing(config)
 	db := sqlx.NewDb(stdlib.OpenDB(*config, stdlib.OptionResetSession(usable)), "pgx")
 	db.SetMaxOpenConns(o.conns)
 	db.SetMaxIdleConns(o.conns)
