@@ -81,8 +81,8 @@ func (t *table) casStatement(def *definitions.Transition, u *update, named bool)
 	if named {
 		conditions = append(conditions, version+" = "+c.param(func(v *values) any { return v.edge.version - 1 }))
 	}
-	if t.f.VersionByInsertID { // NULL would be written as NULL
-		conditions = append(conditions, version+" IS NOT NULL")
+	if t.f.VersionByInsertID { // NULL would be written as NULL, and the greatest is an error
+		conditions = append(conditions, version+" < 9223372036854775807")
 	}
 	if def.When != nil {
 		conditions = append(conditions, c.sb.Condition(def.When))

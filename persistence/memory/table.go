@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 
 	"github.com/fsmgen/fsmgen/definitions"
 	"github.com/fsmgen/fsmgen/definitions/expr"
@@ -60,7 +61,7 @@ func (t *table) apply(l *layer, call *engine.Call) (engine.Change, error) {
 		return engine.Change{}, nil
 	}
 	before, err := t.state(call.ID, r)
-	if err != nil || before.State < 0 || (call.Version != engine.AnyVersion && call.Version != before.Version) {
+	if err != nil || before.State < 0 || before.Version == math.MaxInt64 || (call.Version != engine.AnyVersion && call.Version != before.Version) {
 		return engine.Change{}, nil //nolint:nilerr // the inspection says it
 	}
 	in := t.rules.Input(call.Transition, before.Values, call.Args, call.Now)

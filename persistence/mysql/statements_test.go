@@ -20,7 +20,7 @@ const (
 
 	payCAS = "UPDATE `orders` SET `version` = CAST(LAST_INSERT_ID(`version` + 1) AS SIGNED), `status` = ?, `paid_at` = CAST(? AS DATETIME(6)), " +
 		"`payment_ref` = CONVERT(CAST(? AS BINARY) USING utf8mb4) WHERE `id` = ? AND `status` = ?"
-	fits     = " AND `version` IS NOT NULL AND (CHAR_LENGTH(CONVERT(CAST(? AS BINARY) USING utf8mb4)) <= 255) IS NOT FALSE"
+	fits     = " AND `version` < 9223372036854775807 AND (CHAR_LENGTH(CONVERT(CAST(? AS BINARY) USING utf8mb4)) <= 255) IS NOT FALSE"
 	record   = "INSERT INTO `fsm_journal` (" + journalColumns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 	recordIn = "INSERT INTO `fsm_journal` (" + journalColumns + ") VALUES (?, ?, fsmgen_v, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
@@ -33,7 +33,7 @@ const (
 	pay    = head + begin + payCAS + fits + hit + recordIn + end
 	payNow = head + begin + noWait + payCAS + fits + hit + noWait + recordIn + end
 
-	cancelCAS = "UPDATE `orders` SET `version` = CAST(LAST_INSERT_ID(`version` + 1) AS SIGNED), `status` = ? WHERE `id` = ? AND (`status` = ? OR `status` = ?) AND `version` IS NOT NULL"
+	cancelCAS = "UPDATE `orders` SET `version` = CAST(LAST_INSERT_ID(`version` + 1) AS SIGNED), `status` = ? WHERE `id` = ? AND (`status` = ? OR `status` = ?) AND `version` < 9223372036854775807"
 	cancel    = head + "DECLARE fsmgen_from VARCHAR(1024) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin; " + begin +
 		noWait + "SELECT `status` INTO fsmgen_from FROM `orders` WHERE `id` = ? FOR UPDATE; " + noWait + cancelCAS + hit + noWait + "…"
 
@@ -135,19 +135,19 @@ func TestStatementsOfBareMachine(t *testing.T) {
 	log.Reset()
 	_, err := r.m.Fire(t.Context(), "switch_on", "l", nil)
 	check(t, err)
-	wantStatements(t, log, noWait+bare+" AND `version` IS NOT NULL")
+	wantStatements(t, log, noWait+bare+" AND `version` < 9223372036854775807")
 	res, err := r.m.Fire(context.Background(), "switch_off", "l", nil)
 	check(t, err)
 	if res.Version != 3 {
 		t.Errorf("version %d, want 3", res.Version)
 	}
-	wantStatements(t, log, bare+" AND `version` IS NOT NULL")
+	wantStatements(t, log, bare+" AND `version` < 9223372036854775807")
 	_, err = r.m.Fire(t.Context(), "switch_off", "l", nil)
 	check(t, err)
-	wantStatements(t, log, noWait+bare+" AND `version` IS NOT NULL", "SELECT r.`id`, …")
+	wantStatements(t, log, noWait+bare+" AND `version` < 9223372036854775807", "SELECT r.`id`, …")
 	_, err = r.m.Fire(t.Context(), "switch_on", "l", nil, engine.WithVersion(3))
 	check(t, err)
-	wantStatements(t, log, noWait+bare+" AND `version` = ? AND `version` IS NOT NULL")
+	wantStatements(t, log, noWait+bare+" AND `version` = ? AND `version` < 9223372036854775807")
 }
 
 // TestStatementsWithTrigger: where a trigger can hide the version that the UPDATE
@@ -160,7 +160,7 @@ func TestStatementsWithTrigger(t *testing.T) {
 	log.Reset()
 	_, err := m.Fire(t.Context(), "switch_on", "l", nil)
 	check(t, err)
-	wantStatements(t, log, head+begin+noWait+bare+" AND `version` IS NOT NULL"+strings.TrimSuffix(hit, " ")+" COMMIT"+strings.TrimPrefix(end, "; COMMIT"))
+	wantStatements(t, log, head+begin+noWait+bare+" AND `version` < 9223372036854775807"+strings.TrimSuffix(hit, " ")+" COMMIT"+strings.TrimPrefix(end, "; COMMIT"))
 }
 
 func TestStatementsInCallersTransaction(t *testing.T) {
@@ -188,7 +188,7 @@ func TestStatementsInCallersTransaction(t *testing.T) {
 	in(nil, engine.Applied, "pay", "o-2", ref, []string{snapshot, lockAll, save, payCAS + fits, record, release}, engine.WithKey("k"))
 	in(nil, engine.AlreadyReached, "pay", "o-1", ref, append([]string{snapshot, lockAll}, miss...))
 	in(nil, engine.Replayed, "pay", "o-2", ref, []string{snapshot, lockAll, save, payCAS + fits, rollbackTo, release, snapshot, lockAll, entriesRead}, engine.WithKey("k"))
-	in(nil, engine.Applied, "cancel", "o-3", nil, []string{snapshot, lockAll, lockStatus, strings.Replace(cancelCAS, " AND `version` IS", " AND `version` = ? AND `version` IS", 1), record})
+	in(nil, engine.Applied, "cancel", "o-3", nil, []string{snapshot, lockAll, lockStatus, strings.Replace(cancelCAS, " AND `version` <", " AND `version` = ? AND `version` <", 1), record})
 	in(engine.ErrNotFound, 0, "pay", "nobody", ref, append([]string{snapshot}, miss...))
 	r.whole(t)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/fsmgen/fsmgen/engine"
 )
@@ -16,6 +17,7 @@ func versionChecks() []check {
 		{name: "moved between the caller's read and the write", run: versionRace},
 		{name: "rolled back versions are not used up", run: versionRolledBack},
 		{name: "any version that a row holds can be named", run: versionAny},
+		{name: "the last version there is, is told", run: versionLast},
 		{name: "Go code is pinned to the version it saw, whichever that is", run: versionPinned},
 	}
 }
@@ -147,6 +149,43 @@ func versionAny(e *env) {
 			e.wantResult(res, want, "b", version+1)
 		}
 	}
+}
+
+// versionLast: no version follows the greatest one, which no database says alike.
+func versionLast(e *env) {
+	e.open(order, bare)
+	e.need(len(e.h.Features.Forms) > 0, "transactions of a caller's own")
+	e.insert(engine.Row{"id": "o", "status": "pending", "version": int64(math.MaxInt64), "amount": 5, "currency": "EUR"})
+	b := e.machines["bare"]
+	e.must(e.b.Insert(e.Context(), b.Definition(), engine.Row{"id": "o", "status": "a", "version": int64(math.MaxInt64)}))
+	refused := func(what string, err error) {
+		e.Helper()
+		if err == nil || !contains(err.Error(), "the last version there is") {
+			e.Errorf("%s: %v", what, err)
+			return
+		}
+		e.wantFatal(err)
+	}
+	for what, opts := range map[string][]engine.CallOption{"any": nil, "named": {engine.WithVersion(math.MaxInt64)}, "keyed": {engine.WithKey("k")}} {
+		cancel := func(m *engine.Machine) error {
+			_, err := m.Fire(e.Context(), "cancel", "o", nil, opts...)
+			return err
+		}
+		refused(what, cancel(e.m))
+		var together sync.WaitGroup
+		for range 8 {
+			together.Go(func() { refused(what+", together", cancel(e.m)) })
+		}
+		together.Wait()
+		tx := e.begin(e.h.Features.Forms[0], 0)
+		refused(what+", in a transaction", cancel(e.m.In(tx.Tx)))
+		e.must(tx.Rollback())
+		if what != "keyed" {
+			_, err := b.Fire(e.Context(), "go", "o", nil, opts...)
+			refused(what+", bare", err)
+		}
+	}
+	e.wantRow("o", "pending", math.MaxInt64)
 }
 
 // versionPinned: the row moves while the guard looks at it.
