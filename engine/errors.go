@@ -38,6 +38,8 @@ var (
 	ErrBusy = errors.New("busy, nothing was applied")
 	// ErrUnknownOutcome: the connection or the deadline broke at or after the
 	// write. Repeat with WithKey(e.Key): the journal's unique index settles it.
+	// Inside a transaction of your own it says that this was gone, or never begun: the
+	// text says what has committed by itself, or may have.
 	ErrUnknownOutcome = errors.New("unknown outcome")
 )
 

@@ -197,3 +197,15 @@ journal: false
 		}
 	}
 }
+
+// In a transaction that was none any more nobody can roll back what was sent.
+func TestStrayCallIsUnknown(t *testing.T) {
+	f := &Fault{Class: ClassStray, Err: errDriver, Hint: "the transaction is gone"}
+	s := &fakeStore{apply: []reply{{err: f}}}
+	_, err := machineOver(t, s, orderWith("")).In(fakeTx{}).Fire(context.Background(), "pay", "o-1", Args{"amount": 5, "ref": "x"}, WithKey("k"))
+	if !errors.Is(err, ErrUnknownOutcome) || errors.Is(err, ErrBusy) || !errors.Is(err, errDriver) {
+		t.Errorf("%v, want ErrUnknownOutcome", err)
+	}
+	wantText(t, err, f.Hint)
+	wantSent(t, s, "apply in tx")
+}
