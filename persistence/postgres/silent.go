@@ -59,13 +59,13 @@ type hearing struct {
 // Read reads what comes within the deadline.
 func (c *hearing) Read(b []byte) (int, error) {
 	c.bound(&c.read, c.Conn.SetReadDeadline)
-	return c.Conn.Read(b)
+	return c.Conn.Read(b) //nolint:wrapcheck // it is the connection
 }
 
 // Write writes within the deadline.
 func (c *hearing) Write(b []byte) (int, error) {
 	c.bound(&c.write, c.Conn.SetWriteDeadline)
-	return c.Conn.Write(b)
+	return c.Conn.Write(b) //nolint:wrapcheck // it is the connection
 }
 
 // bound sets a deadline of ours where there is none of the driver's.
@@ -82,7 +82,7 @@ func (c *hearing) SetDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.read, c.write = !t.IsZero(), !t.IsZero()
-	return c.Conn.SetDeadline(t)
+	return c.Conn.SetDeadline(t) //nolint:wrapcheck // it is the connection
 }
 
 // SetReadDeadline is the driver's.
@@ -90,7 +90,7 @@ func (c *hearing) SetReadDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.read = !t.IsZero()
-	return c.Conn.SetReadDeadline(t)
+	return c.Conn.SetReadDeadline(t) //nolint:wrapcheck // it is the connection
 }
 
 // SetWriteDeadline is the driver's.
@@ -98,5 +98,5 @@ func (c *hearing) SetWriteDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.write = !t.IsZero()
-	return c.Conn.SetWriteDeadline(t)
+	return c.Conn.SetWriteDeadline(t) //nolint:wrapcheck // it is the connection
 }
