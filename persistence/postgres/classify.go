@@ -104,7 +104,7 @@ func (dialect) Lost(err error) bool {
 const ignored = "25P02"
 
 // hintIgnored: whatever comes after an error, up to the ROLLBACK, the server ignores.
-const hintIgnored = "an error inside of the transaction was ignored, which is no more than to be rolled back since; nothing was applied"
+const hintIgnored = "a statement of the transaction had failed and its error was ignored, after which the server takes nothing but ROLLBACK; nothing was applied"
 
 // Inside: a transaction that may not write, or that has failed, stays so however often it
 // is begun. Outside of one a server that does not write has become a standby, and the next
