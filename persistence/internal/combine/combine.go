@@ -9,6 +9,7 @@ package combine
 import (
 	"context"
 	"errors"
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -205,7 +206,7 @@ func (c *Combiner[J]) leadBatch(m *Member[J]) {
 		m.Err = err
 		return
 	}
-	batch = c.take(m)
+	batch = c.take(m, math.MaxInt)
 	if rest = c.run(session, batch, &charge); rest {
 		go c.runRest(session, batch)
 	}
@@ -312,9 +313,12 @@ func (c *Combiner[J]) next() {
 
 // drain works off the queue until it is empty, or until a lone call takes too long.
 func (c *Combiner[J]) drain() {
-	for c.waiting() {
+	for n := c.waiting(); n > 0; n = c.waiting() {
 		session, err := c.work.Open(context.Background()) //nolint:forbidigo // no member's context may end the others' batch
-		batch := c.take(nil)
+		if err == nil {
+			n = math.MaxInt // also those who came meanwhile
+		}
+		batch := c.take(nil, n)
 		charge := true
 		switch {
 		case err != nil:
@@ -333,8 +337,8 @@ func (c *Combiner[J]) drain() {
 	}
 }
 
-// waiting reports whether anybody is queued, and else ends the work.
-func (c *Combiner[J]) waiting() bool {
+// waiting reports how many are queued, and ends the work where nobody is.
+func (c *Combiner[J]) waiting() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n := len(c.queue); n < few {
@@ -343,11 +347,12 @@ func (c *Combiner[J]) waiting() bool {
 		c.mu.Lock()
 	}
 	c.busy = len(c.queue) > 0
-	return c.busy
+	return len(c.queue)
 }
 
-// take removes a batch from the queue, behind its leader if it has one.
-func (c *Combiner[J]) take(leader *Member[J]) []*Member[J] {
+// take removes a batch from the queue, of the first most in it, behind its leader if it has
+// one.
+func (c *Combiner[J]) take(leader *Member[J], most int) []*Member[J] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	batch := c.spare
@@ -357,7 +362,7 @@ func (c *Combiner[J]) take(leader *Member[J]) []*Member[J] {
 	}
 	n := 0
 	for _, m := range c.queue {
-		if len(batch) == c.limit {
+		if len(batch) == c.limit || n == most {
 			break
 		}
 		n++

@@ -298,3 +298,49 @@ func ended(t *testing.T, wait func()) {
 		t.Fatal("somebody waits for ever")
 	}
 }
+
+// TestErrorOfOpenIsForThoseWhoWaited: whoever comes while somebody waits for a connection
+// in vain has a wait of its own before it.
+func TestErrorOfOpenIsForThoseWhoWaited(t *testing.T) {
+	t.Parallel()
+	w := &opening{works: &works{}, begun: make(chan struct{}), fail: make(chan error)}
+	c := combine.New(w, 8, time.Minute, 0)
+	want := errors.New("no connection")
+	var wg sync.WaitGroup
+	call := func(j job, wants error) {
+		wg.Go(func() {
+			if _, err := c.Do(t.Context(), j); !errors.Is(err, wants) {
+				t.Errorf("got %v, want %v", err, wants)
+			}
+		})
+		time.Sleep(20 * time.Millisecond) // until it is queued
+	}
+	first := make(chan struct{})
+	call(job{block: first}, nil)
+	w.opens(nil)
+	call(job{}, want)
+	call(job{}, want)
+	close(first)
+	<-w.begun
+	call(job{}, nil)
+	w.fail <- want
+	w.opens(nil)
+	ended(t, wg.Wait)
+}
+
+// opening opens, or fails, when it is told to.
+type opening struct {
+	*works
+	begun chan struct{}
+	fail  chan error
+}
+
+func (o *opening) Open(context.Context) (combine.Session[job], error) {
+	o.begun <- struct{}{}
+	return o.works, <-o.fail
+}
+
+func (o *opening) opens(err error) {
+	<-o.begun
+	o.fail <- err
+}
