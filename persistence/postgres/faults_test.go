@@ -209,3 +209,24 @@ func TestWrappedDriver(t *testing.T) {
 	fire("ship", nil)
 	r.idle(t)
 }
+
+// TestErrorOfABatch: an error of a member of a batch is told once.
+func TestErrorOfABatch(t *testing.T) {
+	r := open(t, order)
+	const callers = 8
+	r.exec(t, "ALTER TABLE orders ADD CONSTRAINT no_x CHECK (payment_ref <> 'x')")
+	for i := range callers {
+		r.create(t, fmt.Sprint("o-", i), nil)
+	}
+	var wg sync.WaitGroup
+	for i := range callers {
+		wg.Go(func() {
+			_, err := r.m.Fire(t.Context(), "pay", fmt.Sprint("o-", i), engine.Args{"payment_ref": "x"})
+			if err == nil || strings.Count(err.Error(), "SQLSTATE 23514") != 1 {
+				t.Errorf("%v, want the constraint once", err)
+			}
+		})
+	}
+	wg.Wait()
+	r.whole(t)
+}

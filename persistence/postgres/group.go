@@ -319,7 +319,10 @@ func (t *turn) pipeline(batch []*member, members []int) (culprit int, err error)
 		}
 		results := own.SendBatch(ctx, send)
 		culprit, err = readAll(results, batch, members)
-		return errors.Join(err, results.Close())
+		if closing := results.Close(); err == nil { // else it says the same again
+			err = closing
+		}
+		return err
 	})
 	if err == nil {
 		err = proven(ctx)
