@@ -90,16 +90,15 @@ func (t *table) buildOne(p *plan, named, keyed bool) statement {
 // versionFits leaves out a version at the end of its column's range, and NULL: adding
 // to the one raises, and the other has no successor.
 func (t *table) versionFits(b *builder) {
-	b.sql(" AND ").name(t.def.Table.Version).sql(" < ", strconv.FormatInt(t.lastVersionFor(), 10))
+	b.sql(" AND ").name(t.def.Table.Version).sql(" < ", strconv.FormatInt(t.maxVersion, 10))
 }
 
-// lastVersionFor is the greatest version the column holds.
-func (t *table) lastVersionFor() int64 {
-	i := slices.IndexFunc(t.columns, func(c Column) bool { return c.Name == t.def.Table.Version })
-	if i < 0 || t.columns[i].Precision == 0 || t.columns[i].Precision > 64 {
+// greatest is the greatest version that the column holds.
+func (c Column) greatest() int64 {
+	if c.Precision == 0 || c.Precision > 64 {
 		return math.MaxInt64
 	}
-	return 1<<(t.columns[i].Precision-1) - 1
+	return 1<<(c.Precision-1) - 1
 }
 
 // oldRow locks the row and tells its state before the update. The CAS depends on it,
@@ -220,7 +219,7 @@ func (t *table) stepOne(x Execer, p *plan, v *values, lock, keyed bool) (engine.
 			return engine.Change{}, errMiss
 		}
 	}
-	if v.call.Version >= t.lastVersionFor() { // no row has it and goes on from there
+	if v.call.Version >= t.maxVersion { // no row has it and goes on from there
 		return engine.Change{}, errMiss
 	}
 	v.edge = edge{from: p.single, to: p.whole.target}

@@ -91,7 +91,7 @@ func (t *table) groupUpdates(def *definitions.Transition, p *plan) int {
 func movesFrom(def *definitions.Transition, state string) []*definitions.Move {
 	var out []*definitions.Move
 	for i := range def.Moves {
-		if !contains(def.Moves[i].From, state) {
+		if !slices.Contains(def.Moves[i].From, state) {
 			continue
 		}
 		out = append(out, &def.Moves[i])

@@ -97,7 +97,7 @@ func (s *Store) Bind(ctx context.Context, rules *engine.Rules) (engine.Table, er
 		return nil, err
 	}
 	t := &table{
-		s: s, d: s.d, f: s.d.Features(), rules: rules, def: def, columns: columns,
+		s: s, d: s.d, f: s.d.Features(), rules: rules, def: def, columns: columns, maxVersion: columns[UseVersion].greatest(),
 		plans: make([]atomic.Pointer[plan], len(def.Transitions)), ones: make([]oneShapes, len(def.Transitions)), compounds: make([]compoundShapes, len(def.Transitions)),
 	}
 	t.judgeable = t.exact()

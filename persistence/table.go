@@ -33,6 +33,8 @@ type table struct {
 	compounds  []compoundShapes
 	// columns are the table's, as the database has them.
 	columns []Column
+	// maxVersion is the greatest version that its column holds.
+	maxVersion int64
 
 	read, readLocked, state      statement
 	exists, insert, takeLock     statement

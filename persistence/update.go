@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fsmgen/fsmgen/definitions"
@@ -101,7 +102,7 @@ func (t *table) casStatement(def *definitions.Transition, u *update, named bool)
 func (t *table) differ(u *update) bool {
 	for _, mv := range u.moves {
 		for i, in := range u.states {
-			if in && !contains(mv.From, t.def.States[i].Name) {
+			if in && !slices.Contains(mv.From, t.def.States[i].Name) {
 				return true
 			}
 		}
@@ -250,15 +251,6 @@ func and(conditions ...string) string {
 		}
 	}
 	return strings.Join(kept, " AND ")
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // fieldColumns says where the fields stand, and gives the rules the widths of their
