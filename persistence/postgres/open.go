@@ -184,8 +184,10 @@ func usable(_ context.Context, conn *pgx.Conn) error {
 // New uses a pool of the caller's own, opened with driver "pgx". Give its DSN a
 // statement_timeout: it is how long a statement can live on that the network has cut
 // off from its caller. A cancelled call leaves its statement to the driver, which closes
-// the connection; Open waits for the server to end the statement. The pool stays open
-// when the store closes; of the options only WithWait applies.
+// the connection; Open waits for the server to end the statement. Where an
+// instrumentation wraps the driver's connections, every call has a commit of its own. The
+// pool stays open when the store closes. Of the options [WithWait] and [WithoutGroupCommit]
+// apply; the others are about the connections that Open makes.
 func New(db *sqlx.DB, opts ...Option) (*persistence.Store, error) {
 	o, err := apply(opts)
 	if err != nil {

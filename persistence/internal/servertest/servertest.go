@@ -9,9 +9,9 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math/rand/v2"
 	"net/url"
 	"os"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -86,10 +86,9 @@ func (s server) place(t testing.TB, dsn, kind, name, cascade string) {
 	t.Cleanup(func() { run("DROP " + kind + " " + name + cascade) })
 }
 
-// places numbers what this process makes, so that processes side by side do not meet.
-var places atomic.Int64
-
-func placeName() string { return fmt.Sprintf("fsmgen_%d_%d", os.Getpid(), places.Add(1)) }
+// placeName is made up: the number of a process says nothing where several containers use
+// one server, or a run was killed and left its places behind.
+func placeName() string { return fmt.Sprintf("fsmgen_%016x", rand.Uint64()) } //nolint:gosec // a name needs no secrecy
 
 // Postgres gives the DSN of the server, in URL form.
 func Postgres(t testing.TB) string {
