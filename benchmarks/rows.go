@@ -13,8 +13,8 @@ import (
 // lamp is a machine that can go on for ever: every row is switched to and fro. touch
 // leaves the state, for the hot row; spend leads to where nothing leads out again.
 const lamp = `
-machine: lamp
-table: {name: %s}
+machine: %[1]s
+table: {name: %[1]s}
 initial: dark
 states: {dark: , lit: , spent: {final: true}}
 transitions:
@@ -22,7 +22,7 @@ transitions:
   douse: {from: lit, to: dark}
   touch: {from: dark, to: dark}
   spend: {from: [dark, lit], to: spent}
-journal: %t
+journal: %[2]t
 `
 
 // row is what a caller knows of a row it has to itself.
@@ -88,13 +88,11 @@ func (db *database) machine(ctx context.Context, name string, n int, journal boo
 	if err != nil {
 		return nil, err
 	}
-	renamed := *def
-	renamed.Name = name
 	eng, err := engine.New(db.store)
 	if err != nil {
 		return nil, err
 	}
-	return eng.Machine(ctx, &renamed)
+	return eng.Machine(ctx, def)
 }
 
 // sequence numbers keys across works, rounds and runs.
