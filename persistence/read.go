@@ -33,11 +33,21 @@ func (t *table) each(ctx context.Context, tx engine.Tx, st *statement, v *values
 	q, wait, cancel := t.source(ctx, tx)
 	defer cancel()
 	err := func() error {
-		rows, err := q.QueryContext(wait, st.text, st.args(v)...)
-		if err != nil && tx == nil && wait.Err() == nil && again(t.s.Classify(err)) {
-			// once more: the table may have been altered under a prepared statement, or the
-			// pool's connection was dead
-			rows, err = q.QueryContext(wait, st.text, st.args(v)...)
+		args := st.args(v)
+		rows, err := q.QueryContext(wait, st.text, args...)
+		if err != nil && tx == nil && wait.Err() == nil {
+			ask := func() error {
+				rows, err = q.QueryContext(wait, st.text, args...) //nolint:sqlclosecheck,rowserrcheck // closed below
+				return err
+			}
+			switch class := t.s.Classify(err); {
+			case class == engine.ClassRetryable && t.f.TakeLock: // whoever writes holds off readers, too
+				err = Patiently(ctx, t.s.wait, func(err error) bool { return t.s.Classify(err) == engine.ClassRetryable }, ask)
+			case class == engine.ClassRetryable, class == engine.ClassUnknown:
+				// once more: the table may have been altered under a prepared statement, or the
+				// pool's connection was dead
+				err = ask()
+			}
 		}
 		if err != nil {
 			return err
@@ -57,11 +67,6 @@ func (t *table) each(ctx context.Context, tx engine.Tx, st *statement, v *values
 		err = t.inside(err)
 	}
 	return t.s.fault(err, t.def.Journal.Table)
-}
-
-// again reports whether a read that failed is worth another connection.
-func again(class engine.Class) bool {
-	return class == engine.ClassRetryable || class == engine.ClassUnknown
 }
 
 // Get reads the row without locking it.

@@ -64,6 +64,46 @@ func TestCommitWaitsForReaders(t *testing.T) {
 	}
 }
 
+// There a write holds off readers: they wait, as long as the store says.
+func TestReadWaitsForAWriter(t *testing.T) {
+	t.Parallel()
+	db, err := sqlx.Open("sqlite3", "file:"+filepath.Join(t.TempDir(), "x.db")+"?_journal_mode=DELETE&_busy_timeout=0&_txlock=immediate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	const wait = 600 * time.Millisecond
+	store, err := sqlite.New(db, sqlite.WithWait(wait))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := machineOn(t, store, lampText)
+	mustCreate(t, m, "1")
+	for _, held := range []time.Duration{wait / 3, 2 * wait} {
+		conn, err := db.Connx(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.ExecContext(t.Context(), "BEGIN EXCLUSIVE"); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		time.AfterFunc(held, func() {
+			_, err := conn.ExecContext(context.Background(), "ROLLBACK")
+			done <- errors.Join(err, conn.Close())
+		})
+		start := time.Now()
+		_, err = m.Get(t.Context(), "1")
+		took := time.Since(start)
+		if held < wait && err != nil || held > wait && (!errors.Is(err, engine.ErrBusy) || took > held) {
+			t.Errorf("held for %v: %v after %v", held, err, took)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // reads has somebody read until stop is called.
 func reads(t *testing.T, db *sqlx.DB) (stop func()) {
 	t.Helper()
