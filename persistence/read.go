@@ -34,7 +34,7 @@ func (t *table) each(ctx context.Context, tx engine.Tx, st *statement, v *values
 	defer cancel()
 	err := func() error {
 		args := st.args(v)
-		rows, err := q.QueryContext(wait, st.text, args...)
+		rows, err := q.QueryContext(wait, st.text, args...) //nolint:sqlclosecheck // closed below
 		if err != nil && tx == nil && wait.Err() == nil {
 			ask := func() error {
 				rows, err = q.QueryContext(wait, st.text, args...) //nolint:sqlclosecheck,rowserrcheck // closed below
