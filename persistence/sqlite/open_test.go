@@ -192,3 +192,18 @@ func TestCorruptFile(t *testing.T) {
 		t.Errorf("error %v, want SQLite's own words in it", err)
 	}
 }
+
+// What savepoints may take back is kept in memory: else each call of a batch makes a
+// buffer for a file.
+func TestSavepointsStayInMemory(t *testing.T) {
+	t.Parallel()
+	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "x.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	var place int
+	if err := store.DB().GetContext(t.Context(), &place, "PRAGMA temp_store"); err != nil || place != 2 {
+		t.Errorf("temp_store = %d, %v; want 2", place, err)
+	}
+}

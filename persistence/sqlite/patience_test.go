@@ -15,6 +15,25 @@ import (
 	"github.com/fsmgen/fsmgen/persistence/sqlite"
 )
 
+// wait is how long the store of withRollbackJournal waits for a lock.
+const wait = 600 * time.Millisecond
+
+// withRollbackJournal is a machine on a pool of the user's own that keeps a rollback
+// journal, in which readers and writers hold each other off.
+func withRollbackJournal(t *testing.T) (*sqlx.DB, *engine.Machine) {
+	t.Helper()
+	db, err := sqlx.Open("sqlite3", "file:"+filepath.Join(t.TempDir(), "x.db")+"?_journal_mode=DELETE&_busy_timeout=0&_txlock=immediate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	store, err := sqlite.New(db, sqlite.WithWait(wait))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db, machineOn(t, store, lampText)
+}
+
 // A pool of the user's own that keeps a rollback journal: whoever reads holds up a COMMIT,
 // which waits as a BEGIN does.
 func TestCommitWaitsForReaders(t *testing.T) {
@@ -22,17 +41,7 @@ func TestCommitWaitsForReaders(t *testing.T) {
 	for name, batch := range map[string]int{"alone": 1, "together": 8} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			db, err := sqlx.Open("sqlite3", "file:"+filepath.Join(t.TempDir(), "x.db")+"?_journal_mode=DELETE&_busy_timeout=0&_txlock=immediate")
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = db.Close() })
-			const wait = 600 * time.Millisecond
-			store, err := sqlite.New(db, sqlite.WithWait(wait))
-			if err != nil {
-				t.Fatal(err)
-			}
-			m := machineOn(t, store, lampText)
+			db, m := withRollbackJournal(t)
 			for i := range batch {
 				mustCreate(t, m, fmt.Sprint(i))
 			}
@@ -67,17 +76,7 @@ func TestCommitWaitsForReaders(t *testing.T) {
 // There a write holds off readers: they wait, as long as the store says.
 func TestReadWaitsForAWriter(t *testing.T) {
 	t.Parallel()
-	db, err := sqlx.Open("sqlite3", "file:"+filepath.Join(t.TempDir(), "x.db")+"?_journal_mode=DELETE&_busy_timeout=0&_txlock=immediate")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	const wait = 600 * time.Millisecond
-	store, err := sqlite.New(db, sqlite.WithWait(wait))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := machineOn(t, store, lampText)
+	db, m := withRollbackJournal(t)
 	mustCreate(t, m, "1")
 	for _, held := range []time.Duration{wait / 3, 2 * wait} {
 		conn, err := db.Connx(t.Context())
