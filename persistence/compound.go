@@ -22,6 +22,8 @@ const (
 type Compounder interface {
 	// Held reports whether err says that another transaction holds the row.
 	Held(err error) bool
+	// Committing says what an error of a statement means that carries the COMMIT.
+	Committing(err error) engine.Class
 	// NoWait comes before a statement that must not wait for a row.
 	NoWait() string
 }

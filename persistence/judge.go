@@ -2,7 +2,6 @@ package persistence
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -211,30 +210,10 @@ func (j *judge) together(batch []*judgedMember, group []int) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // gives the connection back
-	tx, err := j.s.begin(ctx, conn)
-	if err != nil {
-		return err
-	}
-	b := judgedBatch{t: batch[group[0]].Job.t, ctx: ctx, tx: tx.Tx}
-	if err := b.run(batch, group); err != nil {
-		return j.s.uncommitted(errors.Join(err, ignoreDone(tx.Rollback())), b.t.def.Journal.Table)
-	}
-	if !b.wrote {
-		return ignoreDone(tx.Rollback())
-	}
-	if err := tx.Commit(); err != nil {
-		_ = tx.Rollback()
-		return j.s.commitFault(err)
-	}
-	return nil
-}
-
-func ignoreDone(err error) error {
-	if errors.Is(err, sql.ErrTxDone) {
-		return nil
-	}
-	return err
+	tx := &judgeTx{s: j.s, ctx: ctx, conn: conn}
+	defer tx.end()
+	b := judgedBatch{t: batch[group[0]].Job.t, tx: tx}
+	return b.run(batch, group)
 }
 
 // exact reports whether a machine's values can be written as they are: a type that the

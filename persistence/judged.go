@@ -1,7 +1,6 @@
 package persistence
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -16,32 +15,32 @@ import (
 
 // judgedBatch is one transaction of a batch.
 type judgedBatch struct {
-	t     *table
-	ctx   context.Context //nolint:containedctx // it lives for one batch
-	tx    *sql.Tx
-	rows  map[string]*engine.RowState
-	held  map[string]bool // rows that somebody else has locked
-	seen  map[string]bool // keys the journal holds, by row
-	wrote bool
+	t    *table
+	tx   *judgeTx
+	rows map[string]*engine.RowState
+	held map[string]bool // rows that somebody else has locked
+	seen map[string]bool // keys the journal holds, by row
 }
 
 // run reads, decides and writes. Members whose row somebody else holds are told so, and
 // come again; those whose row is not there run apart.
 func (b *judgedBatch) run(batch []*judgedMember, group []int) error {
-	if err := b.lock(batch, group); err != nil {
+	queries := []reading{b.lock(batch, group)}
+	if keys, asked := b.keys(batch, group); asked {
+		queries = append(queries, keys)
+	}
+	if err := b.tx.read(queries...); err != nil {
 		return err
 	}
-	if err := b.findHeld(batch, group); err != nil {
-		return err
-	}
-	if err := b.keys(batch, group); err != nil {
-		return err
+	if missing := b.missing(batch, group); len(missing) > 0 {
+		if err := b.tx.read(b.findHeld(batch, missing)); err != nil {
+			return err
+		}
 	}
 	layers := b.decide(batch, group)
 	if len(layers) == 0 {
 		return nil
 	}
-	b.wrote = true
 	var err error
 	if b.t.f.Compound {
 		err = b.writeAtOnce(layers)
@@ -62,7 +61,7 @@ var errOtherwise = errors.New("a row in a shared commit is not as the calls befo
 // lock reads the rows under their locks, in the order of their ids, so that batches of
 // several processes cannot wait for each other in a circle. A row that is held by
 // somebody else is skipped.
-func (b *judgedBatch) lock(batch []*judgedMember, group []int) error {
+func (b *judgedBatch) lock(batch []*judgedMember, group []int) reading {
 	t := b.t
 	b.rows = map[string]*engine.RowState{}
 	q := &builder{d: t.d}
@@ -71,50 +70,36 @@ func (b *judgedBatch) lock(batch []*judgedMember, group []int) error {
 	q.sql(" FROM ").table(t.def.Table.Name).sql(" WHERE ").name(t.def.Table.ID.Name).sql(" IN (")
 	args := idList(q, batch, group)
 	q.sql(") ORDER BY ").name(t.def.Table.ID.Name).sql(t.f.LockRead, " SKIP LOCKED")
-	rows, err := b.tx.QueryContext(b.ctx, q.b.String(), args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close() //nolint:errcheck // rows.Err says it
-	for rows.Next() {
+	return reading{q: q, args: args, row: func(rows *sql.Rows) error {
 		dest := t.rowDest()
 		if err := rows.Scan(dest...); err != nil {
 			return err
 		}
 		row, found, err := t.rowState(dest)
-		if err != nil {
-			return err
-		}
 		if found {
 			b.rows[row.ID] = &row
 		}
-	}
-	return rows.Err()
+		return err
+	}}
+}
+
+// missing are the members whose row was not read.
+func (b *judgedBatch) missing(batch []*judgedMember, group []int) []int {
+	return slices.DeleteFunc(slices.Clone(group), func(i int) bool { return b.rows[batch[i].Job.v.call.ID] != nil })
 }
 
 // findHeld tells rows that somebody else has locked from those that are not there.
-func (b *judgedBatch) findHeld(batch []*judgedMember, group []int) error {
-	missing := slices.DeleteFunc(slices.Clone(group), func(i int) bool { return b.rows[batch[i].Job.v.call.ID] != nil })
-	if len(missing) == 0 {
-		return nil
-	}
+func (b *judgedBatch) findHeld(batch []*judgedMember, missing []int) reading {
 	b.held = map[string]bool{}
 	q := &builder{d: b.t.d}
 	q.sql("SELECT ").name(b.t.def.Table.ID.Name).sql(" FROM ").table(b.t.def.Table.Name).sql(" WHERE ").name(b.t.def.Table.ID.Name).sql(" IN (")
 	args := idList(q, batch, missing)
-	rows, err := b.tx.QueryContext(b.ctx, q.sql(")").b.String(), args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close() //nolint:errcheck // rows.Err says it
-	for rows.Next() {
+	return reading{q: q.sql(")"), args: args, row: func(rows *sql.Rows) error {
 		var id string
-		if err := rows.Scan(&id); err != nil {
-			return err
-		}
+		err := rows.Scan(&id)
 		b.held[id] = true
-	}
-	return rows.Err()
+		return err
+	}}
 }
 
 // idList appends a placeholder per member's id.
@@ -130,8 +115,9 @@ func idList(q *builder, batch []*judgedMember, group []int) []any {
 	return args
 }
 
-// keys finds out which callers' keys the journal holds already.
-func (b *judgedBatch) keys(batch []*judgedMember, group []int) error {
+// keys finds out which callers' keys the journal holds already. It is asked only where
+// there are any.
+func (b *judgedBatch) keys(batch []*judgedMember, group []int) (_ reading, asked bool) {
 	b.seen = map[string]bool{}
 	q := &builder{d: b.t.d}
 	q.sql("SELECT entity_id, ").name("key").sql(" FROM ").table(b.t.def.Journal.Table).sql(" WHERE machine = ").param(nil).sql(" AND (")
@@ -147,22 +133,12 @@ func (b *judgedBatch) keys(batch []*judgedMember, group []int) error {
 		q.sql("(entity_id = ").param(nil).sql(" AND ").name("key").sql(" = ").param(nil).sql(")")
 		args = append(args, call.ID, call.Key)
 	}
-	if len(args) == 1 {
-		return nil
-	}
-	rows, err := b.tx.QueryContext(b.ctx, q.sql(")").b.String(), args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close() //nolint:errcheck // rows.Err says it
-	for rows.Next() {
+	return reading{q: q.sql(")"), args: args, row: func(rows *sql.Rows) error {
 		var entity, key string
-		if err := rows.Scan(&entity, &key); err != nil {
-			return err
-		}
+		err := rows.Scan(&entity, &key)
 		b.seen[entity+"\x00"+key] = true
-	}
-	return rows.Err()
+		return err
+	}}, len(args) > 1
 }
 
 // decide judges each member against its row as the members before it leave it. It
@@ -230,12 +206,12 @@ func (b *judgedBatch) judge(job *judged, row *engine.RowState) error {
 	return nil
 }
 
-// write sends an UPDATE per layer, and one INSERT.
+// write sends an UPDATE per layer, one INSERT, and COMMIT.
 func (b *judgedBatch) write(layers [][]*judged) error {
 	for n, layer := range layers {
 		q := &builder{d: b.t.d}
 		args := b.update(q, layer, n > 0)
-		res, err := b.tx.ExecContext(b.ctx, q.b.String(), args...)
+		res, err := b.tx.exec(q.b.String(), args)
 		if err != nil {
 			return err
 		}
@@ -243,13 +219,14 @@ func (b *judgedBatch) write(layers [][]*judged) error {
 			return errors.Join(fmt.Errorf("%w: %d of %d changed", errOtherwise, n, len(layer)), err)
 		}
 	}
-	if !b.t.def.Journal.Enabled {
-		return nil
+	if b.t.def.Journal.Enabled {
+		q := &builder{d: b.t.d}
+		args := b.record(q, slices.Concat(layers...))
+		if _, err := b.tx.exec(q.b.String(), args); err != nil {
+			return err
+		}
 	}
-	q := &builder{d: b.t.d}
-	args := b.record(q, slices.Concat(layers...))
-	_, err := b.tx.ExecContext(b.ctx, q.b.String(), args...)
-	return err
+	return b.tx.commit()
 }
 
 // writeAtOnce does the same in one round trip. Calls on one row are as many layers:
@@ -266,7 +243,7 @@ func (b *judgedBatch) writeAtOnce(layers [][]*judged) error {
 		args = append(args, b.record(q, slices.Concat(layers...))...)
 		q.sql("; ")
 	}
-	_, err := b.tx.ExecContext(b.ctx, q.sql("END").b.String(), args...)
+	err := b.tx.finish(q.sql("COMMIT; END").b.String(), args)
 	if err != nil && strings.Contains(err.Error(), signalOtherwise) {
 		err = fmt.Errorf("%w: %w", errOtherwise, err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/definitions"
 	"github.com/fsmgen/fsmgen/definitions/expr"
+	"github.com/fsmgen/fsmgen/engine"
 	"github.com/fsmgen/fsmgen/persistence"
 	"github.com/fsmgen/fsmgen/persistence/sqlexpr"
 )
@@ -42,6 +43,9 @@ func (dialect) Expressions() sqlexpr.Dialect { return sqlexpr.MySQL }
 
 // Held reports whether err says that another transaction holds the row.
 func (dialect) Held(err error) bool { return held(err) }
+
+// Committing says what an error of a statement means that carries the COMMIT.
+func (dialect) Committing(err error) engine.Class { return committing(err) }
 
 // NoWait comes before a statement that must not wait for a row.
 func (dialect) NoWait() string { return noWait }
