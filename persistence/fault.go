@@ -3,6 +3,7 @@ package persistence
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/fsmgen/fsmgen/engine"
 	"github.com/fsmgen/fsmgen/persistence/internal/combine"
@@ -53,8 +54,8 @@ func (s *Store) Classify(err error) engine.Class {
 
 // For what a call may have waited too long: hints of [Waited].
 const (
+	queued       = "the calls ahead of it took too long" + throughTx
 	NoConnection = "no connection was to be had: those of the pool are taken, or the server does not answer" + throughTx
-	Queued       = "the calls ahead of it took too long" + throughTx
 	Locked       = "another transaction, or too many at once, kept it waiting" + throughTx
 	RowHeld      = "another transaction holds the row" + throughTx
 
@@ -78,4 +79,17 @@ func Unsent(ctx context.Context, err error, hint string) error {
 		ended = errors.Join(ended, cause) // the caller may look for either
 	}
 	return Waited(ended, "the context ended while the call waited for its turn")
+}
+
+// Share runs a job in a batch of c. What the job has to say may be read only where there
+// is no error: where the context ends while the batch is under way, the batch goes on.
+func Share[J any](ctx context.Context, c *combine.Combiner[J], job J) error {
+	left, err := c.Do(ctx, job)
+	switch {
+	case left:
+		return Unsent(ctx, err, queued)
+	case errors.Is(err, combine.ErrUntold):
+		return &engine.Fault{Class: engine.ClassUnknown, Err: fmt.Errorf("%w: %w", err, context.Cause(ctx))}
+	}
+	return err
 }

@@ -67,9 +67,12 @@ func (j *judge) apply(ctx context.Context, job *judged) (engine.Change, error) {
 		return job.alone(ctx)
 	}
 	for {
-		err := j.queue(ctx, job)
-		if !errors.Is(err, errHeld) {
-			return job.change, err
+		err := Share(ctx, j.combiner, job)
+		switch {
+		case err == nil:
+			return job.change, nil
+		case !errors.Is(err, errHeld):
+			return engine.Change{}, err
 		}
 		if done, change, err := j.heldBy(ctx, job); done {
 			return change, err
@@ -115,15 +118,6 @@ type heldRow struct {
 	id string
 }
 
-// queue runs a call in a batch.
-func (j *judge) queue(ctx context.Context, job *judged) error {
-	left, err := j.combiner.Do(ctx, job)
-	if left {
-		return Unsent(ctx, err, Queued)
-	}
-	return err
-}
-
 // Open takes no connection yet: a call that runs by itself takes its own.
 func (j *judge) Open(context.Context) (combine.Session[*judged], error) { return j, nil }
 
@@ -131,11 +125,11 @@ func (j *judge) Open(context.Context) (combine.Session[*judged], error) { return
 func (j *judge) Close() {}
 
 // Run executes a batch.
-func (j *judge) Run(batch []*judgedMember) (rest bool) {
+func (j *judge) Run(batch []*judgedMember) {
 	j.last.Store(int32(len(batch))) //nolint:gosec // at most judgeLimit
 	if len(batch) == 1 && singly(batch, []int{0}) {
 		batch[0].Err = runAlone(batch[0])
-		return false
+		return
 	}
 	for _, group := range byTable(batch) {
 		if singly(batch, group) {
@@ -146,7 +140,6 @@ func (j *judge) Run(batch []*judgedMember) (rest bool) {
 			j.failed(batch, group, err)
 		}
 	}
-	return false
 }
 
 // singly reports whether calls of one table are better run each by itself: where they
@@ -204,7 +197,7 @@ func byTable(batch []*judgedMember) [][]int {
 
 // together runs calls of one table in one transaction.
 func (j *judge) together(batch []*judgedMember, group []int) error {
-	ctx, cancel := context.WithTimeout(context.Background(), judgeTimeout) //nolint:forbidigo // no member's context may end the others' calls
+	ctx, cancel := combine.Shared(batch, group, judgeTimeout, combine.Grace)
 	defer cancel()
 	conn, err := j.s.conn(ctx)
 	if err != nil {

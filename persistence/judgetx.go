@@ -96,7 +96,7 @@ func (tx *judgeTx) query(sent reading, queries []reading) (err error) {
 			}
 		}
 	}
-	for rows.NextResultSet() { //nolint:revive // what follows an answer is empty, or an error
+	for rows.NextResultSet() { // what follows an answer is empty, or an error
 	}
 	return rows.Err()
 }

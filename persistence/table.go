@@ -80,7 +80,10 @@ func (t *table) apply(ctx context.Context, tx engine.Tx, call *engine.Call) (eng
 		a.plain, a.compound = false, false
 		err = a.run(ctx, tx)
 	}
-	return a.change, t.taken(ctx, tx, call.ID, err)
+	if err != nil { // a batch may still write to the change
+		return engine.Change{}, t.taken(ctx, tx, call.ID, err)
+	}
+	return a.change, nil
 }
 
 // application is one call on its way through the database.
@@ -310,7 +313,10 @@ func (t *table) Create(ctx context.Context, tx engine.Tx, c *engine.Creation) (e
 		change, err = t.createStep(x, v)
 		return err
 	})
-	return change, err
+	if err != nil { // as above
+		return engine.Change{}, err
+	}
+	return change, nil
 }
 
 func (t *table) createStep(x Execer, v *values) (engine.Change, error) {

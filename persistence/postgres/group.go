@@ -86,11 +86,10 @@ func (x groupExecer) Query(text string, args, dest []any) (bool, error) {
 		err := x.g.alone(x.ctx, job{x.unit, text, args, dest, &found})
 		return found, err
 	}
-	left, err := x.g.combiner.Do(x.ctx, job{x.unit, text, args, dest, &found})
-	if left {
-		return false, persistence.Unsent(x.ctx, err, persistence.Queued)
+	if err := persistence.Share(x.ctx, x.g.combiner, job{x.unit, text, args, dest, &found}); err != nil {
+		return false, err
 	}
-	return found, err
+	return found, nil
 }
 
 // conn takes a connection. It is pinned, since database/sql repeats a statement given to
@@ -121,13 +120,12 @@ func (t *turn) Close() { _ = t.conn.Close() }
 const maxRounds = 3
 
 // Run executes a batch.
-func (t *turn) Run(batch []*member) (rest bool) {
+func (t *turn) Run(batch []*member) {
 	if len(batch) == 1 {
 		batch[0].Err = t.g.query(batch[0].Ctx, t.conn, batch[0].Job)
-		return false
+		return
 	}
 	t.together(batch)
-	return false
 }
 
 // together runs a batch in one transaction. A member's error takes the whole of it along,
@@ -274,37 +272,10 @@ func held(err error) bool {
 	return errors.As(err, &pg) && (pg.Code == "55P03" || pg.Code == "40P01")
 }
 
-// shared is the context of a batch. It ends when those of all members have: one alone
-// must not end the others' calls, and nobody waits on a network that died.
-func shared(batch []*member, members []int) (context.Context, func()) {
-	ctx, cancel := context.WithTimeout(context.Background(), batchTimeout) //nolint:forbidigo // see above
-	var left atomic.Int32
-	left.Store(int32(len(members))) //nolint:gosec // at most batchLimit
-	ends := []func() bool{}
-	for _, i := range members {
-		if batch[i].Ctx.Done() == nil { // it has no end
-			return ctx, cancel
-		}
-	}
-	for _, i := range members {
-		ends = append(ends, context.AfterFunc(batch[i].Ctx, func() {
-			if left.Add(-1) == 0 {
-				cancel()
-			}
-		}))
-	}
-	return ctx, func() {
-		for _, stop := range ends {
-			stop()
-		}
-		cancel()
-	}
-}
-
 // pipeline sends the members' statements at once. culprit is the index of the member
 // whose statement failed, or -1.
 func (t *turn) pipeline(batch []*member, members []int) (culprit int, err error) {
-	ctx, cancel := shared(batch, members)
+	ctx, cancel := combine.Shared(batch, members, batchTimeout, 0)
 	defer cancel()
 	culprit = -1
 	err = t.conn.Raw(func(dc any) error {

@@ -27,8 +27,7 @@ type runner struct {
 // turn is one batch on the writing connection.
 type turn struct {
 	*runner
-	conn  *sql.Conn
-	until time.Time // how long the batch waits for the lock; set by its first look
+	conn *sql.Conn
 }
 
 // unit is one call's work.
@@ -54,11 +53,7 @@ func newRunner(db *sqlx.DB, o options) *runner {
 
 // Unit runs fn in one transaction, or plain, as single statements.
 func (r *runner) Unit(ctx context.Context, u persistence.Unit, fn func(x persistence.Execer) error) error {
-	left, err := r.combiner.Do(ctx, unit{u.Plain, fn})
-	if left {
-		return persistence.Unsent(ctx, err, persistence.Queued)
-	}
-	return err
+	return persistence.Share(ctx, r.combiner, unit{u.Plain, fn})
 }
 
 // Open takes the writing connection. One batch runs at a time, and so there is one turn.
@@ -75,7 +70,7 @@ func (r *runner) Open(ctx context.Context) (combine.Session[unit], error) {
 func (r *turn) Close() { _ = r.conn.Close() }
 
 // Run executes a batch.
-func (r *turn) Run(batch []*member) (rest bool) {
+func (r *turn) Run(batch []*member) {
 	err := r.conn.Raw(func(dc any) error {
 		s, err := sessionOf(dc)
 		if err != nil {
@@ -91,31 +86,22 @@ func (r *turn) Run(batch []*member) (rest bool) {
 			m := batch[0]
 			m.Err = r.alone(m.Ctx, s, m.Job)
 		case s.autoCommit == nil: // whether a unit's error took the transaction with it cannot be told
-			rest = r.apart(s, batch)
+			r.apart(s, batch)
 		default:
-			rest = r.together(s, batch)
+			r.together(s, batch)
 		}
 		return nil
 	})
 	if err != nil {
 		answerAll(batch, err)
 	}
-	return rest
 }
 
-// apart runs the units one after the other, and answers each. The leader is the first,
-// and does not wait for the others.
-func (r *turn) apart(s *session, batch []*member) (rest bool) {
+// apart runs the units one after the other, and answers each.
+func (r *turn) apart(s *session, batch []*member) {
 	for i, m := range batch {
-		if m == nil {
-			continue
-		}
 		combine.Leave(batch, i, r.alone(m.Ctx, s, m.Job))
-		if m.Leads() {
-			return true
-		}
 	}
-	return false
 }
 
 func answerAll(batch []*member, err error) {
@@ -140,9 +126,9 @@ func (r *runner) alone(ctx context.Context, s *session, u unit) error {
 // together runs a batch in one transaction with one commit. Each unit stands in a
 // savepoint, so that its error is its own. An error that took SQLite's whole
 // transaction with it is its unit's; the others run again, alone.
-func (r *turn) together(s *session, batch []*member) (rest bool) {
-	if begun, rest := r.beginFor(s, batch); !begun {
-		return rest
+func (r *turn) together(s *session, batch []*member) {
+	if !r.beginFor(s, batch) {
+		return
 	}
 	lost := false
 	err := s.transaction(context.Background(), r.wait, func() error { //nolint:forbidigo // no member's context may end the others' batch
@@ -165,7 +151,6 @@ func (r *turn) together(s *session, batch []*member) (rest bool) {
 	case err != nil: // COMMIT failed: nothing of the batch was applied
 		answerAll(batch, err)
 	}
-	return false
 }
 
 // redo runs each unit but the culprit, if it is known, alone: the transaction was lost.
@@ -184,44 +169,38 @@ func deferred(err error) bool {
 }
 
 // beginFor begins the batch's transaction. While another process holds the lock, members
-// whose context ends leave. Where the leader does, the rest goes on without it.
-func (r *turn) beginFor(s *session, batch []*member) (begun, rest bool) {
+// whose context ends leave.
+func (r *turn) beginFor(s *session, batch []*member) bool {
+	until := time.Now().Add(r.wait)
 	for {
 		err := s.begin()
 		if err == nil {
-			return true, false
+			return true
 		}
-		if r.until.IsZero() {
-			r.until = time.Now().Add(r.wait)
-		}
-		switch left, led := dismiss(batch); {
+		switch left := dismiss(batch); {
 		case !left:
-			return false, false
+			return false
 		case !locked(err):
 			answerAll(batch, err)
-			return false, false
-		case time.Now().After(r.until):
+			return false
+		case time.Now().After(until):
 			answerAll(batch, persistence.Waited(err, persistence.Locked))
-			return false, false
-		case led:
-			return false, true
+			return false
 		}
 		time.Sleep(10*time.Microsecond + rand.N(490*time.Microsecond)) //nolint:gosec // jitter needs no secrecy
 	}
 }
 
-// dismiss lets members go whose context has ended, and reports whether any is left, and
-// whether the leader went.
-func dismiss(batch []*member) (left, led bool) {
+// dismiss lets members go whose context has ended, and reports whether any is left.
+func dismiss(batch []*member) (left bool) {
 	for i, m := range batch {
 		switch {
 		case m == nil:
 		case m.Ctx.Err() != nil:
-			led = led || m.Leads()
 			combine.Leave(batch, i, persistence.Unsent(m.Ctx, nil, ""))
 		default:
 			left = true
 		}
 	}
-	return left, led
+	return left
 }

@@ -36,6 +36,18 @@ var narrowStores = map[string]func(t *testing.T) (*persistence.Store, error){
 	},
 }
 
+// machineOf binds a definition to a store in which there is nothing yet.
+func machineOf(t *testing.T, store *persistence.Store, yaml string) (*engine.Engine, *engine.Machine) {
+	t.Helper()
+	def := parse(t, yaml)
+	check(t, store.Migrate(t.Context(), def))
+	eng, err := engine.New(store)
+	check(t, err)
+	m, err := eng.Machine(t.Context(), def)
+	check(t, err)
+	return eng, m
+}
+
 // TestWaitForAConnection: whoever waits for a connection that nobody gives back waits
 // once, for as long as the store says, and is told for what.
 func TestWaitForAConnection(t *testing.T) {
@@ -45,12 +57,7 @@ func TestWaitForAConnection(t *testing.T) {
 			store, err := open(t)
 			check(t, err)
 			t.Cleanup(func() { closeIdle(t, store) })
-			def := parse(t, attacked)
-			check(t, store.Migrate(t.Context(), def))
-			eng, err := engine.New(store)
-			check(t, err)
-			m, err := eng.Machine(t.Context(), def)
-			check(t, err)
+			eng, m := machineOf(t, store, attacked)
 			_, err = m.Create(t.Context(), engine.Row{"id": "x"})
 			check(t, err)
 			conn, err := store.DB().Conn(t.Context())

@@ -1,9 +1,10 @@
 // Package combine lets concurrent callers of one process share a commit.
 //
 // It never waits for more calls: whoever finds nobody at work does its own call in
-// its own goroutine and takes along what is queued; what queues up meanwhile is
-// worked off batch by batch. A lone caller pays one mutex. Every member is answered
-// after its own batch, and a member that is still queued may leave.
+// its own goroutine; what queues up meanwhile is worked off batch by batch. A lone
+// caller pays one mutex. Every member is answered after its own batch. One that is
+// still queued when its context ends leaves, and was never run; one whose batch is
+// under way then is told so a little later, and the batch goes on without it.
 package combine
 
 import (
@@ -11,6 +12,7 @@ import (
 	"errors"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,8 +29,9 @@ type Member[J any] struct {
 	state  atomic.Int32
 	done   chan struct{}
 	timer  *time.Timer
-	leader bool // runs the batch itself, so nobody has to tell it
+	leader bool // runs alone, in its own goroutine, so nobody has to tell it
 	apart  func(m *Member[J]) error
+	raised any // what its batch panicked with
 }
 
 // The states of a member.
@@ -37,9 +40,6 @@ const (
 	taken
 	gone
 )
-
-// Leads reports whether the member runs its batch in its own goroutine.
-func (m *Member[J]) Leads() bool { return m.leader }
 
 // Leave answers batch[i] before the rest of its batch, and removes it.
 func Leave[J any](batch []*Member[J], i int, err error) {
@@ -64,6 +64,34 @@ func Apart[J any](batch []*Member[J], i int, fn func(m *Member[J]) error) {
 	}()
 }
 
+// Shared is the context of those of a batch that run together. It ends late after the
+// contexts of all of them have: one alone must not end the others' calls, and nobody
+// waits for a network that died. No batch takes longer than limit.
+func Shared[J any](batch []*Member[J], members []int, limit, late time.Duration) (context.Context, func()) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit) //nolint:forbidigo // see above
+	for _, i := range members {
+		if batch[i].Ctx.Done() == nil { // it has no end
+			return ctx, cancel
+		}
+	}
+	var left atomic.Int32
+	left.Store(int32(len(members))) //nolint:gosec // a batch is small
+	stops := make([]func() bool, 0, len(members))
+	for _, i := range members {
+		stops = append(stops, context.AfterFunc(batch[i].Ctx, func() {
+			if left.Add(-1) == 0 {
+				time.AfterFunc(late, cancel)
+			}
+		}))
+	}
+	return ctx, func() {
+		for _, stop := range stops {
+			stop()
+		}
+		cancel()
+	}
+}
+
 func (m *Member[J]) answer() {
 	if !m.leader {
 		m.done <- struct{}{}
@@ -80,10 +108,9 @@ type Work[J any] interface {
 // Session is what one batch runs on.
 type Session[J any] interface {
 	// Run executes a batch and sets every member's Err. A member that went by [Leave]
-	// or [Apart] is nil and must not be touched again. Where the batch's leader went while
-	// others still want to run, rest has Run called again for them, in a goroutine that is
-	// not the leader's.
-	Run(batch []*Member[J]) (rest bool)
+	// or [Apart] is nil and must not be touched again. Nor may a job touch what is its
+	// caller's: he may have gone with [ErrUntold].
+	Run(batch []*Member[J])
 	// Close ends what Open began.
 	Close()
 }
@@ -112,6 +139,14 @@ const few = 16
 // ErrWaited is the answer of a call that was queued for as long as it may be.
 var ErrWaited = errors.New("the calls ahead of it took too long")
 
+// ErrUntold is the answer of a call whose context ended while its batch was under way.
+// It may be applied, or not, or be applied yet.
+var ErrUntold = errors.New("the context ended while the commit that the call shares was on its way")
+
+// Grace is how much longer than its context a member waits for its batch: nearly always
+// that is all but over, and an answer is worth more.
+const Grace = 50 * time.Millisecond
+
 // ErrPanicked is what the others of a batch hear that has panicked.
 var ErrPanicked = errors.New("BUG: the batch it was in panicked under another caller; please report it")
 
@@ -135,10 +170,14 @@ func (c *Combiner[J]) Do(ctx context.Context, job J) (left bool, err error) {
 	c.mu.Lock()
 	if !c.busy {
 		c.busy = true
-		m.leader = true
 		m.state.Store(taken)
 		c.mu.Unlock()
-		c.lead(m)
+		if !c.lead(ctx, m) {
+			return false, ErrUntold
+		}
+		if m.apart != nil {
+			m.Err = m.apart(m)
+		}
 		return false, c.release(m)
 	}
 	c.queue = append(c.queue, m)
@@ -155,20 +194,41 @@ func (c *Combiner[J]) Do(ctx context.Context, job J) (left bool, err error) {
 		err = ErrWaited
 	}
 	m.timer.Stop() // before m may be another's
-	if !answered && m.state.CompareAndSwap(waiting, gone) {
+	switch {
+	case answered:
+	case m.state.CompareAndSwap(waiting, gone):
 		return true, err // the queue still points at m: it is not reused
-	}
-	if !answered {
-		<-m.done // its fate is being decided
+	case !m.answered(ctx):
+		return false, ErrUntold
 	}
 	return false, c.release(m)
 }
 
+// answered waits for the batch. Where it is false m is the batch's, and not reused.
+func (m *Member[J]) answered(ctx context.Context) bool {
+	select {
+	case <-m.done:
+		return true
+	case <-ctx.Done():
+	}
+	m.timer.Reset(Grace)
+	defer m.timer.Stop()
+	select {
+	case <-m.done:
+		return true
+	case <-m.timer.C:
+		return false
+	}
+}
+
 func (c *Combiner[J]) release(m *Member[J]) error {
-	err := m.Err
+	err, raised := m.Err, m.raised
 	var none J
-	m.Job, m.Ctx, m.Err, m.apart = none, nil, nil, nil
+	m.Job, m.Ctx, m.Err, m.apart, m.raised = none, nil, nil, nil, nil
 	c.pool.Put(m)
+	if raised != nil {
+		panic(raised)
+	}
 	return err
 }
 
@@ -185,38 +245,47 @@ func (c *Combiner[J]) answerAll(batch []*Member[J]) {
 	c.mu.Unlock()
 }
 
-// lead runs the batch of a caller who found nobody at work.
-func (c *Combiner[J]) lead(m *Member[J]) {
-	c.leadBatch(m)
-	if m.apart != nil {
-		m.Err = m.apart(m)
-	}
-}
-
-func (c *Combiner[J]) leadBatch(m *Member[J]) {
+// lead runs the batch of a caller who found nobody at work: in his goroutine where he is
+// alone. It reports whether he was told.
+func (c *Combiner[J]) lead(ctx context.Context, m *Member[J]) bool {
 	var batch []*Member[J]
-	charge, rest := true, false
-	defer func() { // also when the batch panics: it is the leader's caller who sees that
-		if !rest {
+	charge, handed := true, false
+	defer func() { // also when it panics, which its caller sees
+		if !handed {
 			c.over(batch, charge)
 		}
 	}()
-	session, err := c.work.Open(m.Ctx)
+	m.leader = true
+	session, err := c.work.Open(ctx)
 	if err != nil {
 		m.Err = err
-		return
+		return true
 	}
-	batch = c.take(m, math.MaxInt)
-	if rest = c.run(session, batch, &charge); rest {
-		go c.runRest(session, batch)
+	if batch = c.take(m, math.MaxInt); len(batch) > 1 {
+		handed, m.leader = true, false
+		go c.runFor(m, session, batch)
+		return m.answered(ctx)
 	}
+	c.run(session, batch, &charge)
+	return true
 }
 
-// runRest runs a batch whose leader has gone. It is none of one call that runs alone.
-func (c *Combiner[J]) runRest(session Session[J], batch []*Member[J]) {
+// runFor runs a batch that m leads, who waits for it as the others do. A panic is his, or
+// nobody's where he has his answer.
+func (c *Combiner[J]) runFor(m *Member[J], session Session[J], batch []*Member[J]) {
 	charge := true
+	defer func() {
+		raised := recover()
+		waits := slices.Contains(batch, m)
+		if waits {
+			m.raised = raised
+		}
+		c.over(batch, charge)
+		if raised != nil && !waits {
+			panic(raised)
+		}
+	}()
 	c.run(session, batch, &charge)
-	c.over(batch, charge)
 }
 
 // over hands the work on, where it is still ours, before the members of a batch are
@@ -233,26 +302,22 @@ func (c *Combiner[J]) over(batch []*Member[J], charge bool) {
 // lone is a call that runs alone. Whoever queues up behind it starts the timer.
 type lone struct{ timer *time.Timer }
 
-// run executes a batch, and reports whether a rest is to be run. charge becomes false
-// where whoever called it has lost the charge of the queue: with a lone call that took too
-// long.
-func (c *Combiner[J]) run(session Session[J], batch []*Member[J], charge *bool) (rest bool) {
+// run executes a batch. charge becomes false where whoever called it has lost the charge
+// of the queue: with a lone call that took too long.
+func (c *Combiner[J]) run(session Session[J], batch []*Member[J], charge *bool) {
 	ran := false
 	defer func() {
 		if !ran { // it panics
 			panicked(batch)
 		}
-		if !rest {
-			session.Close()
-		}
+		session.Close()
 	}()
 	if c.patience > 0 && len(batch) == 1 {
 		l := c.alone()
 		defer func() { *charge = c.together(l) }()
 	}
-	rest = session.Run(batch)
+	session.Run(batch)
 	ran = true
-	return rest
 }
 
 // panicked: nobody knows how far the batch came.

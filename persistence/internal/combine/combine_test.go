@@ -38,7 +38,7 @@ func (w *works) Open(ctx context.Context) (combine.Session[job], error) {
 
 func (w *works) Close() {}
 
-func (w *works) Run(batch []*combine.Member[job]) (rest bool) {
+func (w *works) Run(batch []*combine.Member[job]) {
 	if w.running.Add(1) > 1 {
 		w.overlap.Store(true)
 	}
@@ -62,7 +62,6 @@ func (w *works) Run(batch []*combine.Member[job]) (rest bool) {
 		}
 		m.Err = m.Job.answer
 	}
-	return false
 }
 
 func TestEveryMemberGetsItsOwnAnswer(t *testing.T) {
@@ -119,6 +118,44 @@ func TestQueuedMemberLeavesWithItsContext(t *testing.T) {
 		if n != 1 {
 			t.Errorf("the member that left was in a batch: %v", w.sizes)
 		}
+	}
+}
+
+// TestMemberOfABatchUnderWayIsTold: whoever's context ends while his batch is under way
+// hears that, be it his goroutine that began it or not; the batch goes on.
+func TestMemberOfABatchUnderWayIsTold(t *testing.T) {
+	t.Parallel()
+	w := &works{}
+	c := combine.New(&gathering{works: w, want: 4}, 8, time.Minute, 0)
+	block := make(chan struct{})
+	answers := make(chan error, 4)
+	for i := range 4 {
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Duration(150+i)*time.Millisecond)
+			defer cancel()
+			left, err := c.Do(ctx, job{block: block})
+			if left {
+				err = errors.New("it left")
+			}
+			answers <- err
+		}()
+	}
+	for range 4 {
+		select {
+		case err := <-answers:
+			if !errors.Is(err, combine.ErrUntold) {
+				t.Errorf("got %v, want ErrUntold", err)
+			}
+		case <-time.After(5 * time.Second):
+			t.Fatal("somebody waits for a batch that does not end")
+		}
+	}
+	close(block)
+	if left, err := c.Do(t.Context(), job{}); err != nil || left {
+		t.Errorf("afterwards: %v, %v", err, left)
+	}
+	if w.sizes[0] != 4 {
+		t.Errorf("they were not in one batch: %v", w.sizes)
 	}
 }
 
