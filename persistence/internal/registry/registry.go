@@ -2,6 +2,7 @@
 package registry
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,6 +17,8 @@ const Max = 4
 // Registry remembers the journaled machines of each table. They share its version, so
 // "the last version" and "the last creation" of a row count over all of them, and can
 // only be counted in one journal. Machines without a journal leave nothing to count.
+// In a journal a machine is known by its name, so that no two tables may have one of the
+// same name there: the rows of the one would pass for those of the other.
 // A table is known by its name as definitions write it: "orders" and "public.orders" are
 // two. Which they are only the database could say, and for a table that is yet to be made
 // not even that.
@@ -56,6 +59,9 @@ func (r *Registry) joined(defs []*definitions.Machine) (map[string][]*definition
 		if !def.Journal.Enabled {
 			continue
 		}
+		if err := errors.Join(elsewhere(r.tables, def), elsewhere(joined, def)); err != nil {
+			return nil, err
+		}
 		table := def.Table.Name
 		present, ok := joined[table]
 		if !ok {
@@ -68,6 +74,19 @@ func (r *Registry) joined(defs []*definitions.Machine) (map[string][]*definition
 		joined[table] = present
 	}
 	return joined, nil
+}
+
+// elsewhere refuses a machine whose name stands for another table in its journal.
+func elsewhere(tables map[string][]*definitions.Machine, def *definitions.Machine) error {
+	for table, present := range tables {
+		for _, other := range present {
+			if table != def.Table.Name && other.Name == def.Name && other.Journal.Table == def.Journal.Table {
+				return fmt.Errorf("machine %s stands over table %s and over table %s, and writes one journal, %s: a row of the one would pass for the row of the same id of the other; "+
+					"give one of them another name, or another table under `journal:`", def.Name, table, def.Table.Name, def.Journal.Table)
+			}
+		}
+	}
+	return nil
 }
 
 // with gives a copy of the machines of a table in which def is one of them.

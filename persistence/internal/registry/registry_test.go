@@ -78,3 +78,18 @@ func TestMachinesOfATableHaveOneJournal(t *testing.T) {
 	join(t, &r, nil, machine("e", ""))
 	holds(t, &r, "a", "b", "c", "d")
 }
+
+func TestNameInAJournalIsOneTables(t *testing.T) {
+	t.Parallel()
+	var r Registry
+	over := func(table, name, journal string) *definitions.Machine {
+		def := machine(name, journal)
+		def.Table.Name = table
+		return def
+	}
+	join(t, &r, nil, machine("a", "x"), over("u", "a", "y"), over("u", "b", "y"), over("u", "c", ""))
+	join(t, &r, []string{"machine a", "table t", "table v", "one journal, x", "`journal:`"}, over("v", "a", "x"))
+	join(t, &r, []string{"machine d", "table v", "table w"}, over("v", "d", "x"), over("w", "d", "x"))
+	join(t, &r, nil, over("v", "b", "x"), over("v", "a", ""), over("w", "a", "z"))
+	holds(t, &r, "a")
+}
