@@ -49,6 +49,9 @@ const (
 	judgePatience = 20 * time.Millisecond
 	// judgeTimeout bounds a batch, whose members' own contexts do not.
 	judgeTimeout = 30 * time.Second
+	// judgeGrace is how much longer than they it may take: when it is stopped, nobody
+	// knows what became of it.
+	judgeGrace = 50 * time.Millisecond
 	// worthwhile is how many calls make a batch pay. Fewer run side by side, each on a
 	// connection of its own.
 	worthwhile = 4
@@ -197,7 +200,7 @@ func byTable(batch []*judgedMember) [][]int {
 
 // together runs calls of one table in one transaction.
 func (j *judge) together(batch []*judgedMember, group []int) error {
-	ctx, cancel := combine.Shared(batch, group, judgeTimeout, combine.Grace)
+	ctx, cancel := combine.Shared(batch, group, judgeTimeout, judgeGrace)
 	defer cancel()
 	conn, err := j.s.conn(ctx)
 	if err != nil {

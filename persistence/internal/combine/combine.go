@@ -143,9 +143,9 @@ var ErrWaited = errors.New("the calls ahead of it took too long")
 // It may be applied, or not, or be applied yet.
 var ErrUntold = errors.New("the context ended while the commit that the call shares was on its way")
 
-// Grace is how much longer than its context a member waits for its batch: nearly always
-// that is all but over, and an answer is worth more.
-const Grace = 50 * time.Millisecond
+// grace is how much longer than its context a member waits for its batch: nearly always
+// that is all but over, or is being stopped, and an answer is worth more.
+const grace = 200 * time.Millisecond
 
 // ErrPanicked is what the others of a batch hear that has panicked.
 var ErrPanicked = errors.New("BUG: the batch it was in panicked under another caller; please report it")
@@ -211,7 +211,7 @@ func (m *Member[J]) answered(ctx context.Context) bool {
 		return true
 	case <-ctx.Done():
 	}
-	m.timer.Reset(Grace)
+	m.timer.Reset(grace)
 	defer m.timer.Stop()
 	select {
 	case <-m.done:
