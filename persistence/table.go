@@ -97,7 +97,7 @@ type application struct {
 }
 
 func (a *application) run(ctx context.Context, tx engine.Tx) error {
-	u := unit{id: a.v.call.ID, key: a.v.call.Key, plain: a.plain || a.compound, keyed: a.keyed}
+	u := unit{id: a.v.call.ID, key: a.v.call.Key, plain: a.plain || a.compound}
 	if effect := a.v.call.Effect; effect != nil {
 		u.effect = func(ctx context.Context, tx engine.Tx) error { return effect(ctx, tx, a.change) }
 	}
@@ -125,7 +125,6 @@ func (t *table) tellsVersion() bool {
 type unit struct {
 	id, key string
 	plain   bool // a single statement, which needs no transaction
-	keyed   bool // somebody else may hold its key
 	creates bool
 	effect  func(context.Context, engine.Tx) error
 }
@@ -145,7 +144,7 @@ func (t *table) unit(ctx context.Context, tx engine.Tx, u unit, fn func(Execer) 
 		if err != nil {
 			break
 		}
-		err = t.within(ctx, tx, u.keyed || effect != nil, u, fn)
+		err = t.within(ctx, tx, t.def.Journal.Enabled || effect != nil, u, fn)
 	case t.s.runner != nil && effect == nil:
 		err = t.s.runner.Unit(ctx, Unit{Table: t.def.Table.Name, ID: u.id, Plain: u.plain}, fn)
 	default:
@@ -162,9 +161,9 @@ func (t *table) unit(ctx context.Context, tx engine.Tx, u unit, fn func(Execer) 
 	return t.s.fault(err, t.def.Journal.Table)
 }
 
-// within runs fn in the caller's transaction. guarded calls stand in the engine's
-// savepoint: a duplicate key or a failed effect takes back the CAS, and nothing of
-// the caller's.
+// within runs fn in the caller's transaction. guarded calls, which are more than one
+// statement, stand in the engine's savepoint: whatever fails of them takes back the CAS,
+// and nothing of the caller's, who may well go on and commit.
 func (t *table) within(ctx context.Context, tx engine.Tx, guarded bool, u unit, fn func(Execer) error) (err error) {
 	x := t.execer(ctx, tx)
 	if t.f.TakeLock {
@@ -304,7 +303,7 @@ func (t *table) Create(ctx context.Context, tx engine.Tx, c *engine.Creation) (e
 	v := t.values(c.ID)
 	v.create = c
 	var change engine.Change
-	err := t.unit(ctx, tx, unit{id: c.ID, key: c.Key, keyed: true, creates: true}, func(x Execer) error {
+	err := t.unit(ctx, tx, unit{id: c.ID, key: c.Key, creates: true}, func(x Execer) error {
 		var err error
 		if t.f.OneStatement {
 			change, err = t.createOne(x, v)

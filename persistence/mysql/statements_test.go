@@ -183,12 +183,12 @@ func TestStatementsInCallersTransaction(t *testing.T) {
 	}
 	// First the row is locked, and the snapshot held against it: an own write would hide
 	// that it is older.
-	miss := []string{payCAS + fits, snapshot, lockAll, entriesRead}
-	in(nil, engine.Applied, "pay", "o-1", ref, []string{snapshot, lockAll, payCAS + fits, record})
+	miss := []string{save, payCAS + fits, rollbackTo, release, snapshot, lockAll, entriesRead}
+	in(nil, engine.Applied, "pay", "o-1", ref, []string{snapshot, lockAll, save, payCAS + fits, record, release})
 	in(nil, engine.Applied, "pay", "o-2", ref, []string{snapshot, lockAll, save, payCAS + fits, record, release}, engine.WithKey("k"))
 	in(nil, engine.AlreadyReached, "pay", "o-1", ref, append([]string{snapshot, lockAll}, miss...))
-	in(nil, engine.Replayed, "pay", "o-2", ref, []string{snapshot, lockAll, save, payCAS + fits, rollbackTo, release, snapshot, lockAll, entriesRead}, engine.WithKey("k"))
-	in(nil, engine.Applied, "cancel", "o-3", nil, []string{snapshot, lockAll, lockStatus, strings.Replace(cancelCAS, " AND `version` <", " AND `version` = ? AND `version` <", 1), record})
+	in(nil, engine.Replayed, "pay", "o-2", ref, append([]string{snapshot, lockAll}, miss...), engine.WithKey("k"))
+	in(nil, engine.Applied, "cancel", "o-3", nil, []string{snapshot, lockAll, save, lockStatus, strings.Replace(cancelCAS, " AND `version` <", " AND `version` = ? AND `version` <", 1), record, release})
 	in(engine.ErrNotFound, 0, "pay", "nobody", ref, append([]string{snapshot}, miss...))
 	r.whole(t)
 }
