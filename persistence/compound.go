@@ -71,6 +71,9 @@ func (t *table) buildCompound(p *plan, named, wait bool) statement {
 	if p.whole.target < 0 {
 		t.readStatus(b, varTo, "")
 	}
+	if t.columns[UseVersion].Triggered {
+		t.compoundAsWritten(b, p)
+	}
 	if t.def.Journal.Enabled {
 		t.compoundRecord(b.sql(noWait), p)
 	}
@@ -99,6 +102,17 @@ func (t *table) readStatus(b *builder, into, lock string) {
 	b.sql("SELECT ").name(t.def.Table.Status.Name).sql(" INTO ", into, " FROM ").table(t.def.Table.Name).sql(" WHERE ")
 	t.whereID(b)
 	b.sql(lock, "; ")
+}
+
+// compoundAsWritten checks what a trigger may have made of the row.
+func (t *table) compoundAsWritten(b *builder, p *plan) {
+	b.sql("IF NOT EXISTS (SELECT 1 FROM ").table(t.def.Table.Name).sql(" WHERE ")
+	t.whereID(b)
+	b.sql(" AND ").name(t.def.Table.Version).sql(" = ", varVersion)
+	if p.whole.target >= 0 {
+		b.sql(" AND ").name(t.def.Table.Status.Name).sql(" = ").param(constant(t.def.States[p.whole.target].Value))
+	}
+	signal(b.sql(")"), redirected+t.def.Table.Name)
 }
 
 // compoundRecord is the journal's INSERT with what only the compound knows.
@@ -147,7 +161,7 @@ func (t *table) stepCompound(x Execer, p *plan, v *values, wait bool) (engine.Ch
 		dest = append(dest, &became)
 	}
 	if _, err := x.Query(st.text, st.args(v), dest); err != nil {
-		return engine.Change{}, err
+		return engine.Change{}, t.meddledBy(err)
 	}
 	if version == nil {
 		return engine.Change{}, errMiss

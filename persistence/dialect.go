@@ -158,8 +158,8 @@ type Column struct {
 	Collation string
 	// UniqueAlone: the column is by itself a primary or unique key.
 	UniqueAlone bool
-	// Triggered: an UPDATE of the table runs a trigger, which hides the id that
-	// Features.VersionByInsertID rests on.
+	// Triggered: a row that is inserted or updated runs a trigger, which can write to it,
+	// or drop it, and hides the id that Features.VersionByInsertID rests on.
 	Triggered bool
 	// Folds: the column's collation takes different bytes for equal.
 	Folds     bool

@@ -236,8 +236,14 @@ func (b *judgedBatch) writeAtOnce(layers [][]*judged) error {
 	q.sql("BEGIN NOT ATOMIC ")
 	var args []any
 	for n, layer := range layers {
+		rows := strconv.Itoa(len(layer))
 		args = append(args, b.update(q, layer, n > 0)...)
-		q.sql("; IF ROW_COUNT() <> ", strconv.Itoa(len(layer)), " THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = ", b.t.d.Literal(signalOtherwise), "; END IF; ")
+		signal(q.sql("; IF ROW_COUNT() <> ", rows), signalOtherwise)
+		if b.t.columns[UseVersion].Triggered {
+			q.sql("IF (SELECT COUNT(*) FROM ").table(b.t.def.Table.Name).sql(" WHERE ")
+			args = append(args, b.asWritten(q, layer)...)
+			signal(q.sql(") <> ", rows), signalOtherwise)
+		}
 	}
 	if b.t.def.Journal.Enabled {
 		args = append(args, b.record(q, slices.Concat(layers...))...)
@@ -310,6 +316,22 @@ func (b *judgedBatch) asLeft(q *builder, layer []*judged) []any {
 			same(t.def.Fields[f].Column, " <=> ", bindValue(j.before[f]))
 		}
 		q.sql(")")
+	}
+	return args
+}
+
+// asWritten appends the condition that each row of a layer has the status and the version
+// that were written.
+func (b *judgedBatch) asWritten(q *builder, layer []*judged) []any {
+	var args []any
+	for n, j := range layer {
+		if n > 0 {
+			q.sql(" OR ")
+		}
+		q.sql("(").name(b.t.def.Table.ID.Name).sql(" = ").param(nil)
+		q.sql(" AND ").name(b.t.def.Table.Version).sql(" = ").param(nil)
+		q.sql(" AND ").name(b.t.def.Table.Status.Name).sql(" = ").param(nil).sql(")")
+		args = append(args, j.v.id, j.v.edge.version, b.t.def.States[j.v.edge.to].Value)
 	}
 	return args
 }

@@ -52,7 +52,7 @@ func (t *table) buildOne(p *plan, named, keyed bool) statement {
 		cas = &p.whole.named
 	}
 	b := &builder{d: t.d, binds: slices.Clone(cas.binds)}
-	if p.single >= 0 && !t.def.Journal.Enabled {
+	if p.single >= 0 && !t.def.Journal.Enabled && !t.columns[UseVersion].Triggered {
 		b.sql(cas.text)
 		t.versionFits(b)
 		t.returning(b, p)
@@ -76,7 +76,11 @@ func (t *table) buildOne(p *plan, named, keyed bool) statement {
 	if t.def.Journal.Enabled {
 		t.logEdge(b, p)
 	}
-	b.sql(" SELECT c.v")
+	var status bind
+	if p.whole.target >= 0 {
+		status = constant(t.def.States[p.whole.target].Value)
+	}
+	t.told(b.sql(" SELECT "), status)
 	if p.single < 0 {
 		b.sql(", o.was")
 	}
@@ -116,7 +120,7 @@ func (t *table) oldRow(b *builder, p *plan) {
 // row decides it.
 func (t *table) returning(b *builder, p *plan) {
 	b.sql(" RETURNING ").name(t.def.Table.Version).sql(" AS v")
-	if p.whole.target < 0 {
+	if p.whole.target < 0 || t.columns[UseVersion].Triggered {
 		b.sql(", ").name(t.def.Table.Status.Name).sql(" AS became")
 	}
 }
@@ -159,6 +163,14 @@ func (t *table) logEdge(b *builder, p *plan) {
 		return true
 	})
 	t.fromParts(b, p)
+	t.logged(b)
+}
+
+// logged ends the journal's INSERT.
+func (t *table) logged(b *builder) {
+	if t.logTriggered {
+		b.sql(" RETURNING version")
+	}
 	b.sql(")")
 }
 
@@ -237,7 +249,7 @@ func (t *table) stepOne(x Execer, p *plan, v *values, lock, keyed bool) (engine.
 	}
 	found, err := x.Query(st.text, st.args(v), dest)
 	if err != nil {
-		return engine.Change{}, err
+		return engine.Change{}, t.meddledBy(err)
 	}
 	if !found {
 		return engine.Change{}, errMiss

@@ -16,10 +16,11 @@ func (t *table) createOneText(keyed bool) statement {
 // does, since a statement can name one of them, or all.
 func (t *table) createText(keyed, strict bool) statement {
 	b := &builder{d: t.d}
+	status := func(v *values) any { return t.def.States[v.create.State].Value }
 	b.sql("WITH ", partCAS, " AS (INSERT INTO ").table(t.def.Table.Name).sql(" (")
 	t.rowColumns(b, "")
 	b.sql(") SELECT ").param(func(v *values) any { return v.id }).sql(", ")
-	b.param(func(v *values) any { return t.def.States[v.create.State].Value }).sql(", ")
+	b.param(status).sql(", ")
 	t.firstVersion(b)
 	for i := range t.def.Fields {
 		b.sql(", ").param(func(v *values) any { return bindValue(v.create.Values[i]) })
@@ -31,7 +32,11 @@ func (t *table) createText(keyed, strict bool) statement {
 	if strict {
 		b.sql("(").name(t.def.Table.ID.Name).sql(") ")
 	}
-	b.sql("DO NOTHING RETURNING ").name(t.def.Table.Version).sql(" AS v)")
+	b.sql("DO NOTHING RETURNING ").name(t.def.Table.Version).sql(" AS v")
+	if t.columns[UseVersion].Triggered {
+		b.sql(", ").name(t.def.Table.Status.Name).sql(" AS became")
+	}
+	b.sql(")")
 	if t.def.Journal.Enabled {
 		t.logRow(b, func(i int) bool {
 			if i == logVersion {
@@ -39,9 +44,10 @@ func (t *table) createText(keyed, strict bool) statement {
 			}
 			return i == logVersion
 		})
-		b.sql(" FROM ", partCAS, " AS c)")
+		t.logged(b.sql(" FROM ", partCAS, " AS c"))
 	}
-	b.sql(" SELECT c.v FROM ", partCAS, " AS c")
+	t.told(b.sql(" SELECT "), status)
+	b.sql(" FROM ", partCAS, " AS c")
 	return b.statement()
 }
 
@@ -68,7 +74,7 @@ func (t *table) createOne(x Execer, v *values) (engine.Change, error) {
 		found, err = t.createStrictly(x, v, keyed, &version)
 	}
 	if err != nil || !found {
-		return engine.Change{}, errors.Join(err, missIf(err == nil))
+		return engine.Change{}, errors.Join(t.meddledBy(err), missIf(err == nil))
 	}
 	n, ok := version.(int64)
 	if !ok {

@@ -100,6 +100,13 @@ func (s *Store) Bind(ctx context.Context, rules *engine.Rules) (engine.Table, er
 		s: s, d: s.d, f: s.d.Features(), rules: rules, def: def, columns: columns, maxVersion: columns[UseVersion].greatest(),
 		plans: make([]atomic.Pointer[plan], len(def.Transitions)), ones: make([]oneShapes, len(def.Transitions)), compounds: make([]compoundShapes, len(def.Transitions)),
 	}
+	if t.f.OneStatement && def.Journal.Enabled {
+		log, err := s.columns(ctx, def.Journal.Table)
+		if err != nil {
+			return nil, err
+		}
+		t.logTriggered = log[0].Triggered
+	}
 	t.judgeable = t.exact()
 	t.unstacked.Store(columns[UseVersion].Triggered)
 	t.likeVariables = slices.ContainsFunc(columns, func(c Column) bool {

@@ -20,6 +20,8 @@ type table struct {
 	plans []atomic.Pointer[plan]
 	// likeVariables: a column is called like a variable of a compound.
 	likeVariables bool
+	// logTriggered: a trigger can drop entries of the journal, and no count tells.
+	logTriggered bool
 	// judgeable: its calls may be decided in Go, see judge.
 	judgeable bool
 	// unstacked: calls on one row share no batch, since what the database does to a row
@@ -240,8 +242,11 @@ func (t *table) step(x Execer, p *plan, v *values) (engine.Change, error) {
 	if err := t.learn(x, v, named == engine.AnyVersion, lastID); err != nil {
 		return engine.Change{}, err
 	}
+	if err := t.asWritten(x, v, u.target); err != nil {
+		return engine.Change{}, err
+	}
 	if t.def.Journal.Enabled {
-		if _, _, err := x.Exec(t.record.text, t.record.args(v)); err != nil {
+		if err := t.insertOne(x, &t.record, v, t.def.Journal.Table); err != nil {
 			return engine.Change{}, err
 		}
 	}
@@ -338,11 +343,14 @@ func (t *table) createStep(x Execer, v *values) (engine.Change, error) {
 			v.edge.version = n + 1
 		}
 	}
-	if _, _, err := x.Exec(t.insert.text, t.insert.args(v)); err != nil {
+	if err := t.insertOne(x, &t.insert, v, t.def.Table.Name); err != nil {
 		return engine.Change{}, t.ranInto(x, v, err)
 	}
+	if err := t.asWritten(x, v, v.create.State); err != nil {
+		return engine.Change{}, err
+	}
 	if t.def.Journal.Enabled {
-		if _, _, err := x.Exec(t.record.text, t.record.args(v)); err != nil {
+		if err := t.insertOne(x, &t.record, v, t.def.Journal.Table); err != nil {
 			return engine.Change{}, err
 		}
 	}

@@ -151,7 +151,7 @@ func TestStatementsOfBareMachine(t *testing.T) {
 }
 
 // TestStatementsWithTrigger: where a trigger can hide the version that the UPDATE
-// wrote, the UPDATE does not stand alone.
+// wrote, the UPDATE does not stand alone; and what it made of the row is looked at.
 func TestStatementsWithTrigger(t *testing.T) {
 	r, log := recorded(t, lamp)
 	r.create(t, "l", nil)
@@ -160,7 +160,9 @@ func TestStatementsWithTrigger(t *testing.T) {
 	log.Reset()
 	_, err := m.Fire(t.Context(), "switch_on", "l", nil)
 	check(t, err)
-	wantStatements(t, log, head+begin+noWait+bare+" AND `version` < 9223372036854775807"+strings.TrimSuffix(hit, " ")+" COMMIT"+strings.TrimPrefix(end, "; COMMIT"))
+	asWritten := "IF NOT EXISTS (SELECT 1 FROM `lamps` WHERE `id` = ? AND `version` = fsmgen_v AND `status` = ?) THEN SIGNAL SQLSTATE '45000' " +
+		"SET MESSAGE_TEXT = 'fsmgen: a trigger of the table''s own has written other status or version than the call to lamps'; END IF;"
+	wantStatements(t, log, head+begin+noWait+bare+" AND `version` < 9223372036854775807"+hit+asWritten+" COMMIT"+strings.TrimPrefix(end, "; COMMIT"))
 }
 
 func TestStatementsInCallersTransaction(t *testing.T) {

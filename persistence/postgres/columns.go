@@ -15,7 +15,8 @@ import (
 
 // catalogue reads a table's columns. Domains are followed to what they are made of.
 // An index makes a column unique by itself if it holds for every row, at once, and
-// compares as the column does.
+// compares as the column does. A trigger counts that runs before a row is inserted or
+// updated.
 const catalogue = `WITH RECURSIVE c AS (
   SELECT a.attrelid, a.attnum, a.attname, a.atttypid, a.atttypmod, a.attnotnull, a.attcollation
   FROM pg_catalog.pg_attribute AS a
@@ -35,7 +36,9 @@ SELECT c.attname AS name,
   COALESCE(NOT l.collisdeterministic, false) AS folds,
   EXISTS (SELECT 1 FROM pg_catalog.pg_index AS i
     WHERE i.indrelid = c.attrelid AND i.indisunique AND i.indimmediate AND i.indisvalid AND i.indpred IS NULL
-      AND i.indnkeyatts = 1 AND i.indkey[0] = c.attnum AND i.indcollation[0] = c.attcollation) AS uniquealone
+      AND i.indnkeyatts = 1 AND i.indkey[0] = c.attnum AND i.indcollation[0] = c.attcollation) AS uniquealone,
+  EXISTS (SELECT 1 FROM pg_catalog.pg_trigger AS g
+    WHERE g.tgrelid = c.attrelid AND NOT g.tgisinternal AND g.tgenabled <> 'D' AND g.tgtype & 3 = 3 AND g.tgtype & 20 <> 0) AS triggered
 FROM c
 JOIN base AS b ON b.attnum = c.attnum
 JOIN pg_catalog.pg_type AS t ON t.oid = b.typ AND t.typtype <> 'd'
@@ -47,6 +50,7 @@ type fact struct {
 	Name, Declared, Base, Collation string
 	Modifier                        int
 	Nullable, Folds, UniqueAlone    bool
+	Triggered                       bool
 }
 
 // Columns reads the table's columns from the catalogue; none if there is no table.
@@ -57,7 +61,7 @@ func (d dialect) Columns(ctx context.Context, db *sqlx.DB, table string) ([]pers
 	}
 	out := make([]persistence.Column, len(facts))
 	for i, f := range facts {
-		c := persistence.Column{Name: f.Name, Type: f.Declared, Nullable: f.Nullable, Collation: f.Collation, Folds: f.Folds, UniqueAlone: f.UniqueAlone}
+		c := persistence.Column{Name: f.Name, Type: f.Declared, Nullable: f.Nullable, Collation: f.Collation, Folds: f.Folds, UniqueAlone: f.UniqueAlone, Triggered: f.Triggered}
 		c.Length, c.Precision, c.Scale = widths(f.Base, f.Modifier)
 		out[i] = c
 	}

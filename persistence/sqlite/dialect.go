@@ -119,7 +119,7 @@ func journalIndex(table, third string, others []persistence.Index) string {
 }
 
 // Columns reads the table's columns and which of them is unique by itself.
-func (dialect) Columns(ctx context.Context, db *sqlx.DB, table string) ([]persistence.Column, error) {
+func (d dialect) Columns(ctx context.Context, db *sqlx.DB, table string) ([]persistence.Column, error) {
 	schema, name, qualified := strings.Cut(table, ".")
 	if !qualified {
 		schema, name = "main", table
@@ -128,7 +128,8 @@ func (dialect) Columns(ctx context.Context, db *sqlx.DB, table string) ([]persis
   (SELECT count(*) FROM pragma_table_info(?1, ?2) AS p WHERE p.pk > 0),
   (SELECT min(x.coll) FROM pragma_index_list(?1, ?2) AS i, pragma_index_xinfo(i.name, ?2) AS x
     WHERE i."unique" = 1 AND i.partial = 0 AND x.key = 1 AND x.name = c.name
-      AND (SELECT count(*) FROM pragma_index_xinfo(i.name, ?2) AS y WHERE y.key = 1) = 1)
+      AND (SELECT count(*) FROM pragma_index_xinfo(i.name, ?2) AS y WHERE y.key = 1) = 1),
+  EXISTS (SELECT 1 FROM `+d.Quote(schema)+`.sqlite_schema AS s WHERE s.type = 'trigger' AND lower(s.tbl_name) = lower(?1))
 FROM pragma_table_info(?1, ?2) AS c`, name, schema)
 	if err != nil {
 		return nil, err
@@ -140,7 +141,7 @@ FROM pragma_table_info(?1, ?2) AS c`, name, schema)
 		var notNull bool
 		var pk, pkColumns int
 		var collation sql.NullString
-		if err := rows.Scan(&c.Name, &c.Type, &notNull, &pk, &pkColumns, &collation); err != nil {
+		if err := rows.Scan(&c.Name, &c.Type, &notNull, &pk, &pkColumns, &collation, &c.Triggered); err != nil {
 			return nil, err
 		}
 		c.Nullable, c.Collation = !notNull, collation.String
