@@ -68,10 +68,11 @@ func (e *Engine) clock() time.Time { return e.now().UTC().Truncate(time.Microsec
 // errOpenTx is why a call, or another transaction, is refused while one is open.
 var errOpenTx = errors.New("the context belongs to an open transaction of this store")
 
-// InTx runs fn in one transaction of the store and commits it. It runs fn again,
-// in a new transaction, when the database says that nothing was applied, within
-// the engine's bounds on retries. Calls of fn go through In(tx), with the context
-// fn is given.
+// InTx runs fn in one transaction of the store and commits it. It runs fn again, in a
+// new transaction, within the engine's bounds on retries: after ErrBusy of a call, an
+// error by which the database has ended the transaction, and where its connection broke
+// before COMMIT. Other errors, those of a network that fn uses among them, are fn's own.
+// Calls of fn go through In(tx), with the context fn is given.
 //
 // After COMMIT the `after` hooks of the calls run, in the order of the calls; those of a
 // call In another transaction are handed back by AfterCommit, as outside of InTx. A wrapper
@@ -107,7 +108,7 @@ func (e *Engine) InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) e
 			return newError(ErrUnknownOutcome, Error{op: opInTx, Detail: why + ": read what it wrote, or repeat calls under their keys", cause: f})
 		case f != nil && f.Class != ClassRetryable:
 			return newError(nil, Error{op: opInTx, Detail: f.Hint, cause: f})
-		case f == nil && !e.repeatable(err):
+		case f == nil && (!errors.Is(err, ErrBusy) || errors.Is(err, ErrUnknownOutcome) || errors.Is(err, errOpenTx)):
 			return err
 		}
 		if attempt >= e.retry.Attempts || !e.retry.wait(ctx, attempt) {
@@ -124,22 +125,6 @@ func (e *Engine) after(ctx context.Context, queue *afterQueue) {
 			o.Observe(ctx, Observation{Result: Result{AfterErr: err}})
 		}
 	}
-}
-
-// repeatable reports whether an error of fn says that nothing was
-// applied and that the whole is worth repeating. A broken connection before
-// COMMIT is such an error: the server rolls back.
-func (e *Engine) repeatable(err error) bool {
-	switch {
-	case errors.Is(err, errOpenTx): // a mistake of fn, the same every time
-		return false
-	case errors.Is(err, ErrBusy):
-		return true
-	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded): // fn's own, or ctx is over
-		return false
-	}
-	class := e.store.Classify(err)
-	return class == ClassRetryable || class == ClassUnknown
 }
 
 func busyInTx(ctx context.Context, err error) error {

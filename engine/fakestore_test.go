@@ -23,7 +23,7 @@ type fakeStore struct {
 	sent      []string
 	calls     []Call
 	inquiries []Inquiry
-	classes   map[error]Class
+	ends      error // what ends a transaction, in the words of the database
 	onApply   func()
 	onCreate  func()
 }
@@ -74,19 +74,13 @@ func (s *fakeStore) Transact(ctx context.Context, fn func(context.Context, Tx) e
 	s.note("begin")
 	if err := fn(context.WithValue(ctx, fakeMark{}, true), fakeTx{}); err != nil {
 		s.note("rollback")
+		if s.ends != nil && errors.Is(err, s.ends) {
+			return &Fault{Class: ClassRetryable, Err: err}
+		}
 		return err
 	}
 	s.note("commit")
 	return next(&s.transact)
-}
-
-func (s *fakeStore) Classify(err error) Class {
-	for known, class := range s.classes {
-		if errors.Is(err, known) {
-			return class
-		}
-	}
-	return ClassFatal
 }
 
 // fakeTable is the fakeStore's port.

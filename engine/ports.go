@@ -24,12 +24,12 @@ type Store interface {
 	Bind(ctx context.Context, rules *Rules) (Table, error)
 	// Transact runs fn once in a new transaction and commits it. The context it
 	// gives to fn is marked by the store, so that a call with it outside the
-	// transaction can be refused instead of waiting for itself.
+	// transaction can be refused instead of waiting for itself. An error of fn comes back
+	// as it is, but where it says that the database has ended the transaction, or that its
+	// connection broke: then it is a *[Fault], as are errors of begin and commit.
 	Transact(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 	// Marked reports whether ctx comes from a transaction of this store.
 	Marked(ctx context.Context) bool
-	// Classify says what an error of this store's driver means.
-	Classify(err error) Class
 }
 
 // Table runs the calls of one machine. Methods with a Tx run inside it when it is

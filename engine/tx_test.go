@@ -117,7 +117,7 @@ func TestInTxRepeatsWhole(t *testing.T) {
 		"a call of the engine":      ErrBusy,
 		"a statement of the caller": deadlock,
 	} {
-		s := &fakeStore{classes: map[error]Class{deadlock: ClassRetryable}}
+		s := &fakeStore{ends: deadlock}
 		m := machineOver(t, s, orderWith(""))
 		tries := 0
 		err := m.eng.InTx(context.Background(), func(context.Context, Tx) error {
@@ -141,9 +141,9 @@ func TestInTxRepeatsWhole(t *testing.T) {
 // Everything else of fn is returned as it is, after one run.
 func TestInTxReturnsErrorsAsTheyAre(t *testing.T) {
 	mine := errors.New("mine")
-	for _, failing := range []error{mine, ErrNotAllowed, context.DeadlineExceeded, context.Canceled, fmt.Errorf("http: %w", context.DeadlineExceeded)} {
-		// A driver's Classify may take a context's error for one that can be repeated.
-		s := &fakeStore{classes: map[error]Class{context.DeadlineExceeded: ClassRetryable, context.Canceled: ClassRetryable}}
+	unknown := newError(ErrUnknownOutcome, Error{Machine: "another", cause: &Fault{Class: ClassUnknown, Err: ErrBusy}})
+	for _, failing := range []error{mine, ErrNotAllowed, context.DeadlineExceeded, context.Canceled, fmt.Errorf("http: %w", context.DeadlineExceeded), unknown} {
+		s := &fakeStore{}
 		tries := 0
 		err := machineOver(t, s, orderWith("")).eng.InTx(context.Background(), func(context.Context, Tx) error { tries++; return failing })
 		if err != failing || tries != 1 { //nolint:errorlint // as it is

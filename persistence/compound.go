@@ -71,7 +71,7 @@ func (t *table) buildCompound(p *plan, named, wait bool) statement {
 	if p.whole.target < 0 {
 		t.readStatus(b, varTo, "")
 	}
-	if t.columns[UseVersion].Triggered {
+	if t.triggered {
 		t.compoundAsWritten(b, p)
 	}
 	if t.def.Journal.Enabled {

@@ -147,7 +147,7 @@ func (s *Store) Migrate(ctx context.Context, defs ...*definitions.Machine) error
 	for _, text := range DDL(s.d, defs...) {
 		locked := func(err error) bool {
 			d, ok := s.d.(Migrator)
-			return s.Classify(err) == engine.ClassRetryable || ok && d.Collided(err)
+			return s.classify(err) == engine.ClassRetryable || ok && d.Collided(err)
 		}
 		err := Patiently(ctx, s.wait, locked, func() error {
 			_, err := conn.ExecContext(context.WithoutCancel(ctx), text)

@@ -50,6 +50,9 @@ type Dialect interface {
 	Lost(err error) bool
 	// Classify says what an error means; journal is the journal table's name.
 	Classify(err error, journal string) engine.Class
+	// Told reports whether it was the database itself that said it, on a connection
+	// that stood: any network looks alike when it breaks.
+	Told(err error) bool
 }
 
 // Features are the capabilities and habits the shared code asks about.
@@ -158,8 +161,9 @@ type Column struct {
 	Collation string
 	// UniqueAlone: the column is by itself a primary or unique key.
 	UniqueAlone bool
-	// Triggered: a row that is inserted or updated runs a trigger, which can write to it,
-	// or drop it, and hides the id that Features.VersionByInsertID rests on.
+	// Triggered: a row that is inserted or updated runs a trigger. That can write to the row,
+	// drop it, or fail and leave it changed (SQLite), and it hides the id that
+	// Features.VersionByInsertID rests on.
 	Triggered bool
 	// Folds: the column's collation takes different bytes for equal.
 	Folds     bool

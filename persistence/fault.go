@@ -43,8 +43,24 @@ func (s *Store) uncommitted(err error, journal string) error {
 	return err
 }
 
-// Classify says what an error of this store's driver means.
-func (s *Store) Classify(err error) engine.Class {
+// ofCode judges an error of code that ran in a transaction: fn of InTx, or an effect. It is
+// a fault of the transaction where the database said so, or where the connection no longer
+// stands; all else is the code's own, and stays as it is.
+func (s *Store) ofCode(err error, stands bool) error {
+	var f *engine.Fault
+	var answer *engine.Error
+	if errors.As(err, &f) || errors.As(err, &answer) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	class := s.classify(err)
+	if (class == engine.ClassRetryable || class == engine.ClassUnknown) && (!stands || s.d.Told(err)) {
+		return &engine.Fault{Class: engine.ClassRetryable, Err: err} // no COMMIT was sent
+	}
+	return err
+}
+
+// classify says what an error of this store's driver means.
+func (s *Store) classify(err error) engine.Class {
 	var f *engine.Fault
 	if errors.As(err, &f) {
 		return f.Class

@@ -48,7 +48,7 @@ func (g *guard) alive() error {
 		return nil
 	}
 	err = g.s.uncommitted(err, DefaultJournal)
-	if g.s.Classify(err) != engine.ClassFatal {
+	if g.s.classify(err) != engine.ClassFatal {
 		return err
 	}
 	return &engine.Fault{

@@ -171,7 +171,7 @@ func (j *judge) apart(batch []*judgedMember, group []int) {
 // failed: nothing of the group was applied, or nobody knows. Where the batch has waited
 // for as long as it may, each by itself would wait as long again.
 func (j *judge) failed(batch []*judgedMember, group []int, err error) {
-	if class := j.s.Classify(err); class != engine.ClassUnknown && class != engine.ClassUnsent {
+	if class := j.s.classify(err); class != engine.ClassUnknown && class != engine.ClassUnsent {
 		j.apart(batch, group)
 		return
 	}

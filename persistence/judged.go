@@ -239,7 +239,7 @@ func (b *judgedBatch) writeAtOnce(layers [][]*judged) error {
 		rows := strconv.Itoa(len(layer))
 		args = append(args, b.update(q, layer, n > 0)...)
 		signal(q.sql("; IF ROW_COUNT() <> ", rows), signalOtherwise)
-		if b.t.columns[UseVersion].Triggered {
+		if b.t.triggered {
 			q.sql("IF (SELECT COUNT(*) FROM ").table(b.t.def.Table.Name).sql(" WHERE ")
 			args = append(args, b.asWritten(q, layer)...)
 			signal(q.sql(") <> ", rows), signalOtherwise)

@@ -52,7 +52,7 @@ func (t *table) buildOne(p *plan, named, keyed bool) statement {
 		cas = &p.whole.named
 	}
 	b := &builder{d: t.d, binds: slices.Clone(cas.binds)}
-	if p.single >= 0 && !t.def.Journal.Enabled && !t.columns[UseVersion].Triggered {
+	if p.single >= 0 && !t.def.Journal.Enabled && !t.triggered {
 		b.sql(cas.text)
 		t.versionFits(b)
 		t.returning(b, p)
@@ -120,7 +120,7 @@ func (t *table) oldRow(b *builder, p *plan) {
 // row decides it.
 func (t *table) returning(b *builder, p *plan) {
 	b.sql(" RETURNING ").name(t.def.Table.Version).sql(" AS v")
-	if p.whole.target < 0 || t.columns[UseVersion].Triggered {
+	if p.whole.target < 0 || t.triggered {
 		b.sql(", ").name(t.def.Table.Status.Name).sql(" AS became")
 	}
 }

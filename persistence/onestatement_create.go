@@ -33,7 +33,7 @@ func (t *table) createText(keyed, strict bool) statement {
 		b.sql("(").name(t.def.Table.ID.Name).sql(") ")
 	}
 	b.sql("DO NOTHING RETURNING ").name(t.def.Table.Version).sql(" AS v")
-	if t.columns[UseVersion].Triggered {
+	if t.triggered {
 		b.sql(", ").name(t.def.Table.Status.Name).sql(" AS became")
 	}
 	b.sql(")")

@@ -40,9 +40,9 @@ func (t *table) each(ctx context.Context, tx engine.Tx, st *statement, v *values
 				rows, err = q.QueryContext(wait, st.text, args...) //nolint:sqlclosecheck,rowserrcheck // closed below
 				return err
 			}
-			switch class := t.s.Classify(err); {
+			switch class := t.s.classify(err); {
 			case class == engine.ClassRetryable && t.f.TakeLock: // whoever writes holds off readers, too
-				err = Patiently(ctx, t.s.wait, func(err error) bool { return t.s.Classify(err) == engine.ClassRetryable }, ask)
+				err = Patiently(ctx, t.s.wait, func(err error) bool { return t.s.classify(err) == engine.ClassRetryable }, ask)
 			case class == engine.ClassRetryable, class == engine.ClassUnknown:
 				// once more: the table may have been altered under a prepared statement, or the
 				// pool's connection was dead

@@ -62,6 +62,8 @@ func (t *table) rollbackTo(ctx context.Context, tx engine.Tx, name string, u *un
 		_, _, err = x.Exec("RELEASE SAVEPOINT "+name, nil)
 	}
 	switch {
+	case err == nil && u.failed:
+		return own(t.s.ofCode(cause, true))
 	case err == nil || cause == nil: // without a cause it is a panic, which goes on
 		return cause
 	case errors.Is(cause, errMiss):
@@ -117,6 +119,6 @@ func (t *table) gone(err error) bool {
 	if !errors.As(err, &f) && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
 		return false
 	}
-	class := t.s.Classify(err)
+	class := t.s.classify(err)
 	return class == engine.ClassRetryable || class == engine.ClassUnknown
 }

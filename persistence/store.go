@@ -108,7 +108,8 @@ func (s *Store) Bind(ctx context.Context, rules *engine.Rules) (engine.Table, er
 		t.logTriggered = log[0].Triggered
 	}
 	t.judgeable = t.exact()
-	t.unstacked.Store(columns[UseVersion].Triggered)
+	t.triggered = columns[UseVersion].Triggered
+	t.unstacked.Store(t.triggered)
 	t.likeVariables = slices.ContainsFunc(columns, func(c Column) bool {
 		return slices.Contains([]string{varVersion, varFrom, varTo}, strings.ToLower(c.Name))
 	})
@@ -168,7 +169,9 @@ func (s *Store) Transact(ctx context.Context, fn func(ctx context.Context, tx en
 		return err
 	}
 	if err := fn(context.WithValue(ctx, markKey{s}, true), tx); err != nil {
-		return err
+		done = true
+		back := tx.Rollback()
+		return s.ofCode(err, back == nil || errors.Is(back, sql.ErrTxDone))
 	}
 	if err := ctx.Err(); err != nil { // past the deadline nothing may be committed
 		return &engine.Fault{Class: engine.ClassRetryable, Err: err, Hint: "the context ended before the commit"}

@@ -20,6 +20,8 @@ type table struct {
 	plans []atomic.Pointer[plan]
 	// likeVariables: a column is called like a variable of a compound.
 	likeVariables bool
+	// triggered: a trigger of the table's own runs with the calls.
+	triggered bool
 	// logTriggered: a trigger can drop entries of the journal, and no count tells.
 	logTriggered bool
 	// judgeable: its calls may be decided in Go, see judge.
@@ -74,7 +76,7 @@ func (t *table) apply(ctx context.Context, tx engine.Tx, call *engine.Call) (eng
 	p := t.planOf(call.Transition)
 	a := application{
 		t: t, p: p, v: t.callValues(call), inTx: tx != nil, waits: ctx.Done() == nil, keyed: call.Key != "" && !call.KeyOwn,
-		plain: !t.def.Journal.Enabled && (call.Version != engine.AnyVersion || t.tellsVersion()) && p.single >= 0 && p.whole.target >= 0 && !p.whole.readsRow,
+		plain: !t.def.Journal.Enabled && !t.triggered && (call.Version != engine.AnyVersion || t.f.VersionByInsertID) && p.single >= 0 && p.whole.target >= 0 && !p.whole.readsRow,
 	}
 	a.compound = t.compound(tx, call, p, a.plain)
 	err := a.run(ctx, tx)
@@ -118,17 +120,20 @@ func (a *application) step(x Execer) (err error) {
 	return err
 }
 
-// tellsVersion reports whether an UPDATE alone tells the version it wrote.
-func (t *table) tellsVersion() bool {
-	return t.f.VersionByInsertID && !t.columns[UseVersion].Triggered
-}
-
 // unit is what is atomic of one call.
 type unit struct {
 	id, key string
 	plain   bool // a single statement, which needs no transaction
 	creates bool
 	effect  func(context.Context, engine.Tx) error
+	failed  bool // the effect did
+}
+
+// run runs the effect.
+func (u *unit) run(ctx context.Context, tx engine.Tx) error {
+	err := u.effect(ctx, tx)
+	u.failed = err != nil
+	return err
 }
 
 // unit runs fn as one atomic unit: inside the caller's transaction, through the
@@ -138,7 +143,7 @@ func (t *table) unit(ctx context.Context, tx engine.Tx, u unit, fn func(Execer) 
 	var err error
 	switch {
 	case tx != nil && t.f.OneStatement:
-		err = t.inCallers(ctx, t.within(ctx, tx, effect != nil, u, fn))
+		err = t.inCallers(ctx, t.within(ctx, tx, effect != nil, &u, fn))
 	case tx != nil:
 		if !u.creates {
 			err = t.fresh(ctx, tx, u.id)
@@ -146,7 +151,7 @@ func (t *table) unit(ctx context.Context, tx engine.Tx, u unit, fn func(Execer) 
 		if err != nil {
 			break
 		}
-		err = t.within(ctx, tx, t.def.Journal.Enabled || effect != nil, u, fn)
+		err = t.within(ctx, tx, t.def.Journal.Enabled || effect != nil, &u, fn)
 	case t.s.runner != nil && effect == nil:
 		err = t.s.runner.Unit(ctx, Unit{Table: t.def.Table.Name, ID: u.id, Plain: u.plain}, fn)
 	default:
@@ -154,8 +159,11 @@ func (t *table) unit(ctx context.Context, tx engine.Tx, u unit, fn func(Execer) 
 			if err := fn(t.execer(ctx, tx)); err != nil || effect == nil {
 				return t.s.uncommitted(err, t.def.Journal.Table)
 			}
-			return effect(ctx, tx)
+			return u.run(ctx, tx)
 		})
+		if u.failed {
+			err = own(err)
+		}
 	}
 	if errors.Is(err, errMiss) {
 		return nil
@@ -166,7 +174,7 @@ func (t *table) unit(ctx context.Context, tx engine.Tx, u unit, fn func(Execer) 
 // within runs fn in the caller's transaction. guarded calls, which are more than one
 // statement, stand in the engine's savepoint: whatever fails of them takes back the CAS,
 // and nothing of the caller's, who may well go on and commit.
-func (t *table) within(ctx context.Context, tx engine.Tx, guarded bool, u unit, fn func(Execer) error) (err error) {
+func (t *table) within(ctx context.Context, tx engine.Tx, guarded bool, u *unit, fn func(Execer) error) (err error) {
 	x := t.execer(ctx, tx)
 	if t.f.TakeLock {
 		if _, _, err := x.Exec(t.takeLock.text, nil); err != nil {
@@ -188,7 +196,7 @@ func (t *table) within(ctx context.Context, tx engine.Tx, guarded bool, u unit, 
 	done := false
 	defer func() {
 		if !done { // an error, or a panic of the effect
-			err = t.rollbackTo(ctx, tx, name, &u, err)
+			err = t.rollbackTo(ctx, tx, name, u, err)
 		}
 	}()
 	if err := fn(x); err != nil {
@@ -196,15 +204,24 @@ func (t *table) within(ctx context.Context, tx engine.Tx, guarded bool, u unit, 
 		return err
 	}
 	if u.effect != nil {
-		if err := u.effect(context.WithValue(ctx, markKey{t.s}, true), tx); err != nil {
+		if err := u.run(context.WithValue(ctx, markKey{t.s}, true), tx); err != nil {
 			return err
 		}
 	}
 	done = true
 	if _, _, err = x.Exec("RELEASE SAVEPOINT "+name, nil); t.d.Lost(err) {
-		return t.ended(x, &u, err)
+		return t.ended(x, u, err)
 	}
 	return err
+}
+
+// own is an effect's error that is no fault of the database's.
+func own(err error) error {
+	var f *engine.Fault
+	if errors.As(err, &f) {
+		return err
+	}
+	return &engine.Fault{Class: engine.ClassFatal, Err: err}
 }
 
 // step is the unit of one transition: what must be read, the CAS, the journal row.
@@ -362,7 +379,7 @@ func (t *table) createStep(x Execer, v *values) (engine.Change, error) {
 // The row is read in share mode: the refused INSERTs of several losers hold shared
 // locks on it already, and would wait for each other to lock it exclusively.
 func (t *table) ranInto(x Execer, v *values, err error) error {
-	if t.f.ShareRead == "" || t.s.Classify(err) != engine.ClassConstraint {
+	if t.f.ShareRead == "" || t.s.classify(err) != engine.ClassConstraint {
 		return err
 	}
 	var one any

@@ -36,7 +36,7 @@ func (t *table) insertOne(x Execer, st *statement, v *values, into string) error
 // have written to it too. target is the state that it was to reach, -1 where the row has
 // decided that.
 func (t *table) asWritten(x Execer, v *values, target int) error {
-	if !t.columns[UseVersion].Triggered {
+	if !t.triggered {
 		return nil
 	}
 	if target >= 0 && v.edge.to != target { // it was read already
@@ -64,7 +64,7 @@ func (t *table) meddledBy(err error) error {
 // told appends the new version for the answer of one statement; or an error, where the
 // status is not the one that was written, if that is known, or the entry was dropped.
 func (t *table) told(b *builder, status bind) {
-	state := t.columns[UseVersion].Triggered && status != nil
+	state := t.triggered && status != nil
 	if !state && !t.logTriggered {
 		b.sql("c.v")
 		return

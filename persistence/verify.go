@@ -47,7 +47,7 @@ func (s *Store) columns(ctx context.Context, table string) (columns []Column, er
 
 // look reads what the database knows of a table, which another process may have locked.
 func (s *Store) look(ctx context.Context, what, table string, read func() error) error {
-	locked := func(err error) bool { return s.Classify(err) == engine.ClassRetryable }
+	locked := func(err error) bool { return s.classify(err) == engine.ClassRetryable }
 	if err := Patiently(ctx, s.wait, locked, read); err != nil {
 		return fmt.Errorf("reading the %s of %s: %w", what, table, err)
 	}

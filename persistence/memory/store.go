@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -61,16 +60,6 @@ type markKey struct{ s *Store }
 
 // Marked reports whether ctx comes from a transaction of this store.
 func (s *Store) Marked(ctx context.Context) bool { return ctx.Value(markKey{s}) != nil }
-
-// Classify says what an error means: that of a transaction which has ended is fatal,
-// as is every error that is not this store's.
-func (s *Store) Classify(err error) engine.Class {
-	var f *engine.Fault
-	if errors.As(err, &f) {
-		return f.Class
-	}
-	return engine.ClassFatal
-}
 
 // Transact runs fn once in a new transaction and commits it.
 func (s *Store) Transact(ctx context.Context, fn func(ctx context.Context, tx engine.Tx) error) error {

@@ -76,6 +76,12 @@ func classifyNumber(e *driver.MySQLError) engine.Class {
 	return engine.ClassFatal
 }
 
+// Told reports whether the server said it.
+func (dialect) Told(err error) bool {
+	var e *driver.MySQLError
+	return errors.As(err, &e)
+}
+
 // Lost reports whether a savepoint is gone.
 func (dialect) Lost(err error) bool {
 	var e *driver.MySQLError

@@ -94,6 +94,13 @@ func classifyUnique(pg *pgconn.PgError, journal string) engine.Class {
 	return engine.ClassConstraint
 }
 
+// Told reports whether the server said it, and not only why it lets nobody in.
+func (dialect) Told(err error) bool {
+	var connect *pgconn.ConnectError
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && !errors.As(err, &connect)
+}
+
 // Lost reports whether a savepoint is gone: 25P01 says that no transaction is open.
 func (dialect) Lost(err error) bool {
 	var pg *pgconn.PgError

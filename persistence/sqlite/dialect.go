@@ -217,6 +217,12 @@ func (dialect) Classify(err error, journal string) engine.Class {
 	return engine.ClassFatal
 }
 
+// Told reports whether SQLite said it.
+func (dialect) Told(err error) bool {
+	var e sqlite3.Error
+	return errors.As(err, &e)
+}
+
 // Lost reports whether a savepoint is gone, or ended as a transaction of its own that may
 // not commit.
 func (dialect) Lost(err error) bool {

@@ -141,6 +141,35 @@ func TestTriggersThatMeddle(t *testing.T) {
 	}
 }
 
+// TestTriggerThatFailsLate: RAISE(FAIL) ends a statement with an error and keeps what it
+// did, which an error that says "not applied" must not.
+func TestTriggerThatFailsLate(t *testing.T) {
+	t.Parallel()
+	def := parse(t, "machine: bare\ntable: {name: bares}\njournal: false\ninitial: a\nstates: {a: , b: {final: true}}\ntransitions: {go: {from: a, to: b}}\n")
+	s := bind(t, "sqlite", openSQLite(t), def)
+	ids := []string{"1", "2", "3", "4", "5", "6", "7", "8"}
+	for _, id := range ids {
+		_, err := s.m.Create(t.Context(), engine.Row{"id": id})
+		check(t, err)
+	}
+	_, err := s.db.ExecContext(t.Context(), "CREATE TRIGGER late AFTER UPDATE ON bares BEGIN SELECT RAISE(FAIL, 'too late'); END")
+	check(t, err)
+	m, err := s.eng.Machine(t.Context(), def)
+	check(t, err)
+	for _, fire := range []func(s *site, m *engine.Machine, call func(m *engine.Machine, id string), ids []string){fireAlone, fireAtOnce, fireInTx} {
+		fire(s, m, func(m *engine.Machine, id string) {
+			if _, err := m.Fire(t.Context(), "go", id, nil, engine.WithVersion(1)); err == nil || !strings.Contains(err.Error(), "too late") {
+				t.Errorf("%s: %v, want the trigger's error", id, err)
+			}
+		}, ids)
+		for _, id := range ids {
+			if row, err := m.Get(t.Context(), id); err != nil || row.State != "a" || row.Version != 1 {
+				t.Errorf("%s: %+v, %v", id, row, err)
+			}
+		}
+	}
+}
+
 // The ways to make a call for each row.
 
 func fireAlone(_ *site, m *engine.Machine, call func(m *engine.Machine, id string), ids []string) {

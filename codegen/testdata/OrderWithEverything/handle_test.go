@@ -16,7 +16,6 @@ func (applies) Transact(ctx context.Context, fn func(context.Context, engine.Tx)
 	return fn(ctx, nil)
 }
 func (applies) Marked(context.Context) bool           { return false }
-func (applies) Classify(error) engine.Class           { return engine.ClassFatal }
 func (applies) CanonicalID(id string) (string, error) { return id, nil }
 func (applies) Apply(_ context.Context, _ engine.Tx, call *engine.Call) (engine.Change, error) {
 	if call.Version != 0 && call.Version != 7 {
