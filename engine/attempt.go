@@ -10,7 +10,9 @@ type attempt struct {
 	asks    Inquiry // what is read to judge the call; its key is the one in force
 	keyOwn  bool    // the engine made that key for this call
 	sends   int     // how often the write was sent
-	misses  int     // how often nothing matched although the call fits
+	misses  int     // how often nothing matched although the call fits, in a caller's transaction
+	at      int64   // the version at which it fitted last, and nothing matched
+	stuck   int     // how often that was so, one time after the other
 	unknown error   // the last write whose outcome was never learnt
 	since   time.Time
 }
@@ -23,6 +25,18 @@ type sent interface {
 }
 
 func (a *attempt) self() *attempt { return a }
+
+// missed notes that a write changed nothing of a row that the call fits.
+func (a *attempt) missed(s *Snapshot) {
+	if a.stuck == 0 || !s.Found || a.at != s.Row.Version {
+		a.at, a.stuck = s.Row.Version, 0
+	}
+	a.stuck++
+}
+
+// dropped reports whether it is not another writer who comes between: as many writes at one
+// version have changed nothing.
+func (a *attempt) dropped() bool { return !a.creates() && a.unknown == nil && a.stuck >= 3 }
 
 // creates reports whether the call is a creation.
 func (a *attempt) creates() bool { return a.asks.Transition < 0 }
@@ -45,6 +59,7 @@ func (m *Machine) send(ctx context.Context, call sent) (Result, error) {
 		if err == nil && change.OK {
 			return m.applied(a, change), nil
 		}
+		missed := err == nil
 		if err != nil {
 			done, err := m.failed(ctx, a, err)
 			if done {
@@ -62,6 +77,9 @@ func (m *Machine) send(ctx context.Context, call sent) (Result, error) {
 			return Result{}, v.err
 		case !v.again:
 			return m.duplicate(a, v, s), nil
+		}
+		if missed {
+			a.missed(s)
 		}
 		if err := m.again(ctx, a, nil); err != nil {
 			return Result{}, err

@@ -285,6 +285,7 @@ func (m *Machine) attemptCode(ctx context.Context, q *request, s *Snapshot, even
 		return Result{}, true, m.callError(nil, &q.attempt, "effect "+m.rules.def.Transitions[q.call.Transition].Effect+" failed, nothing was applied", effect.err)
 	}
 	if err == nil { // the row moved under the guard
+		q.missed(s)
 		if err := m.again(ctx, &q.attempt, nil); err != nil {
 			return Result{}, true, err
 		}

@@ -108,7 +108,7 @@ func (e *Engine) InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) e
 			return newError(ErrUnknownOutcome, Error{op: opInTx, Detail: why + ": read what it wrote, or repeat calls under their keys", cause: f})
 		case f != nil && f.Class != ClassRetryable:
 			return newError(nil, Error{op: opInTx, Detail: f.Hint, cause: f})
-		case f == nil && (!errors.Is(err, ErrBusy) || errors.Is(err, ErrUnknownOutcome) || errors.Is(err, errOpenTx)):
+		case f == nil && !again(err):
 			return err
 		}
 		if attempt >= e.retry.Attempts || !e.retry.wait(ctx, attempt) {
@@ -125,6 +125,13 @@ func (e *Engine) after(ctx context.Context, queue *afterQueue) {
 			o.Observe(ctx, Observation{Result: Result{AfterErr: err}})
 		}
 	}
+}
+
+// again reports whether an error of fn is worth another run: that of a call which was
+// kept from being applied, and not by the caller's own doing.
+func again(err error) bool {
+	return errors.Is(err, ErrBusy) && !errors.Is(err, ErrUnknownOutcome) && !errors.Is(err, errOpenTx) &&
+		!errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 }
 
 func busyInTx(ctx context.Context, err error) error {

@@ -83,6 +83,9 @@ func (m *Machine) again(ctx context.Context, a *attempt, cause *Fault) error {
 	if m.tx != nil {
 		return m.againInTx(ctx, a, cause)
 	}
+	if cause == nil && a.dropped() {
+		return m.droppedWrite(a)
+	}
 	more := a.sends < m.eng.retry.Attempts || (a.unknown != nil && m.eng.patient(ctx, a.since))
 	if ctx.Err() == nil && more && m.eng.retry.wait(ctx, a.sends) {
 		return nil
@@ -97,7 +100,7 @@ func (m *Machine) again(ctx context.Context, a *attempt, cause *Fault) error {
 		}
 		return m.callError(ErrBusy, a, detail, errors.Join(error(cause), ctx.Err()))
 	}
-	return m.callError(ErrBusy, a, "the row kept changing under the call, or a trigger of its table skips the write; "+detail, ctx.Err())
+	return m.callError(ErrBusy, a, "the row kept changing under the call; "+detail, ctx.Err())
 }
 
 // againInTx: inside the caller's transaction an error of the database ends the
@@ -117,11 +120,16 @@ func (m *Machine) againInTx(ctx context.Context, a *attempt, cause *Fault) error
 	if a.creates() { // where there is no row there is nothing to lock
 		return m.callError(ErrBusy, a, "rows of this id come and go under the call; roll back and repeat the whole transaction", ctx.Err())
 	}
-	why := "a trigger of the table that skips the UPDATE does this"
+	return m.droppedWrite(a)
+}
+
+// droppedWrite: the call fits the row, which nobody has changed, and so did its write not.
+func (m *Machine) droppedWrite(a *attempt) error {
+	why := "a trigger, a rule or a row policy of the table that drops the UPDATE does this"
 	if guard := m.rules.def.Transitions[a.asks.Transition].Guard; guard != "" {
 		why = "guard " + guard + " may have written to it, or " + why
 	}
-	return m.callError(nil, a, "the call fits the row, which is locked, and the UPDATE changed nothing: "+why+"; if it is not that, it is a BUG: please report the definition and the row", nil)
+	return m.callError(nil, a, "the call fits the row, and the UPDATE changed nothing: "+why+"; if it is not that, it is a BUG: please report the definition and the row", nil)
 }
 
 const unknownHint = "the write was sent and its answer was lost; repeat the call with engine.WithKey(err.Key) (a derived key: as it was) to learn the outcome"

@@ -127,12 +127,28 @@ func TestRetryEndsWithContext(t *testing.T) {
 func TestRowKeepsChanging(t *testing.T) {
 	s := &fakeStore{}
 	m := machineOver(t, s, orderWith(""))
-	s.apply, s.inspect = []reply{{}}, []sight{{snapshot: m.rowIn("paid", 2)}}
+	s.apply = []reply{{}}
+	for version := range int64(4) {
+		s.inspect = append(s.inspect, sight{snapshot: m.rowIn("paid", 2+version/2)}) // now and then it changes after the look
+	}
 	_, err := m.ship(context.Background())
 	if !errors.Is(err, ErrBusy) || s.count("apply") != 4 || s.count("inspect") != 4 {
 		t.Errorf("error %v after %v, want ErrBusy after four tries", err, s.sent)
 	}
 	wantText(t, err, "the row kept changing")
+}
+
+// The row fits, does not change, and the write does not change it either: nothing is won
+// by more tries, each of which may run the trigger that drops the write.
+func TestWriteIsDropped(t *testing.T) {
+	s := &fakeStore{}
+	m := machineOver(t, s, orderWith(""))
+	s.apply, s.inspect = []reply{{}}, []sight{{snapshot: m.rowIn("paid", 2)}}
+	_, err := m.ship(context.Background())
+	if err == nil || errors.Is(err, ErrBusy) || s.count("apply") != 3 {
+		t.Errorf("error %v after %v, want another than ErrBusy after three tries", err, s.sent)
+	}
+	wantText(t, err, "the UPDATE changed nothing", "trigger")
 }
 
 func TestMissIsAnswered(t *testing.T) {

@@ -26,6 +26,8 @@ type Compounder interface {
 	Committing(err error) engine.Class
 	// NoWait comes before a statement that must not wait for a row.
 	NoWait() string
+	// NoWaitTable comes before one that must not wait for a table.
+	NoWaitTable() string
 }
 
 // compoundShapes are the texts of a transition that differ: with a version named, and

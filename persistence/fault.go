@@ -73,7 +73,7 @@ const (
 	queued       = "the calls ahead of it took too long" + throughTx
 	NoConnection = "no connection was to be had: those of the pool are taken, or the server does not answer" + throughTx
 	Locked       = "another transaction, or too many at once, kept it waiting" + throughTx
-	RowHeld      = "another transaction holds the row" + throughTx
+	RowHeld      = "another transaction holds the row, or its table" + throughTx
 
 	throughTx = "; a call made while a transaction is open must go through In(tx)"
 )

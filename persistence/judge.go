@@ -22,9 +22,10 @@ import (
 type judge struct {
 	s        *Store
 	combiner *combine.Combiner[*judged]
-	active   atomic.Int32 // calls on their way
-	last     atomic.Int32 // how many members the last batch had
-	waiting  sync.Map     // by heldRow: a call waits for it in the database
+	active   atomic.Int32  // calls on their way
+	last     atomic.Int32  // how many members the last batch had
+	waiting  sync.Map      // by heldRow: a call waits for it in the database
+	slots    combine.Slots // for those that do
 }
 
 // judged is one call in a batch.
@@ -58,7 +59,7 @@ const (
 )
 
 func newJudge(s *Store) *judge {
-	j := &judge{s: s}
+	j := &judge{s: s, slots: combine.HalfOf(s.db.Stats().MaxOpenConnections)}
 	j.combiner = combine.New[*judged](j, judgeLimit, s.wait, judgePatience)
 	return j
 }
@@ -66,7 +67,8 @@ func newJudge(s *Store) *judge {
 // apply runs a call in a batch, or by itself where few others are at work.
 func (j *judge) apply(ctx context.Context, job *judged) (engine.Change, error) {
 	defer j.active.Add(-1)
-	if j.active.Add(1) < worthwhile && j.last.Load() < worthwhile {
+	if j.active.Add(1) < worthwhile && j.last.Load() < worthwhile && j.slots.Try() {
+		defer j.slots.Give()
 		return job.alone(ctx)
 	}
 	for {
@@ -84,7 +86,7 @@ func (j *judge) apply(ctx context.Context, job *judged) (engine.Change, error) {
 }
 
 // errHeld is the answer of a batch for a row that somebody else has locked.
-var errHeld = errors.New("another transaction holds the row")
+var errHeld = errors.New("another transaction holds the row, or its table")
 
 // heldBy waits before a call looks again at a row that was locked. That is often locked
 // by a call of our own that runs alone, and soon free: were all to run alone now, they
@@ -96,10 +98,7 @@ func (j *judge) heldBy(ctx context.Context, job *judged) (done bool, _ engine.Ch
 	}
 	waited := time.Since(job.held)
 	if waited > judgePatience {
-		row := heldRow{job.t, job.v.call.ID}
-		if _, taken := j.waiting.LoadOrStore(row, true); !taken {
-			defer j.waiting.Delete(row)
-			change, err := job.alone(ctx)
+		if change, err := j.waitFor(ctx, job); !errors.Is(err, errHeld) {
 			return true, change, err
 		}
 	}
@@ -113,6 +112,20 @@ func (j *judge) heldBy(ctx context.Context, job *judged) (done bool, _ engine.Ch
 	case <-time.After(pause/2 + rand.N(pause)): //nolint:gosec // jitter needs no secrecy
 	}
 	return false, engine.Change{}, nil
+}
+
+// waitFor runs a call alone, if nobody else waits for its row, and not too many for others.
+func (j *judge) waitFor(ctx context.Context, job *judged) (engine.Change, error) {
+	row := heldRow{job.t, job.v.call.ID}
+	if _, taken := j.waiting.LoadOrStore(row, true); taken {
+		return engine.Change{}, errHeld
+	}
+	defer j.waiting.Delete(row)
+	if !j.slots.Try() {
+		return engine.Change{}, errHeld
+	}
+	defer j.slots.Give()
+	return job.alone(ctx)
 }
 
 // heldRow is a row for which a call waits in the database.
@@ -131,7 +144,10 @@ func (j *judge) Close() {}
 func (j *judge) Run(batch []*judgedMember) {
 	j.last.Store(int32(len(batch))) //nolint:gosec // at most judgeLimit
 	if len(batch) == 1 && singly(batch, []int{0}) {
-		batch[0].Err = runAlone(batch[0])
+		if batch[0].Err = errHeld; j.slots.Try() {
+			defer j.slots.Give()
+			batch[0].Err = runAlone(batch[0])
+		}
 		return
 	}
 	for _, group := range byTable(batch) {
@@ -171,6 +187,14 @@ func (j *judge) apart(batch []*judgedMember, group []int) {
 // failed: nothing of the group was applied, or nobody knows. Where the batch has waited
 // for as long as it may, each by itself would wait as long again.
 func (j *judge) failed(batch []*judgedMember, group []int, err error) {
+	if batch[group[0]] != nil && batch[group[0]].Job.t.held(err) { // the table is locked
+		for _, i := range group {
+			if batch[i] != nil {
+				batch[i].Err = errHeld
+			}
+		}
+		return
+	}
 	if class := j.s.classify(err); class != engine.ClassUnknown && class != engine.ClassUnsent {
 		j.apart(batch, group)
 		return

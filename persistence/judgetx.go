@@ -55,7 +55,7 @@ func (tx *judgeTx) readAtOnce(queries []reading) error {
 	}
 	tx.begun = true
 	for _, r := range queries {
-		b.sql(r.q.b.String(), "; ")
+		b.sql(tx.s.d.(Compounder).NoWaitTable(), r.q.b.String(), "; ") //nolint:errcheck // Features.Compound says that it is one
 		args = append(args, r.args...)
 	}
 	return tx.query(reading{q: b.sql("END"), args: args}, queries)

@@ -207,6 +207,9 @@ func (t *table) within(ctx context.Context, tx engine.Tx, guarded bool, u *unit,
 		if err := u.run(context.WithValue(ctx, markKey{t.s}, true), tx); err != nil {
 			return err
 		}
+		if err := ctx.Err(); err != nil { // past the deadline nothing may be applied
+			return &engine.Fault{Class: engine.ClassRetryable, Err: err, Hint: "the context ended while the effect ran"}
+		}
 	}
 	done = true
 	if _, _, err = x.Exec("RELEASE SAVEPOINT "+name, nil); t.d.Lost(err) {

@@ -56,6 +56,35 @@ func TestEffectBlocksPastTheDeadline(t *testing.T) {
 	})
 }
 
+// In a transaction of the caller's it is the call that is taken back. Its own deadline is no
+// reason for InTx to run the whole again.
+func TestEffectBlocksPastTheDeadlineInATransaction(t *testing.T) {
+	onEach(t, func(s *site) {
+		runs := 0
+		s.effect = func(context.Context, engine.Tx, engine.Event) error {
+			runs++
+			time.Sleep(late)
+			return nil
+		}
+		fire := func(ctx context.Context, tx engine.Tx) error {
+			ctx, cancel := context.WithTimeout(ctx, late/4)
+			defer cancel()
+			_, err := s.fire(ctx, s.m.In(tx), "finish")
+			return err
+		}
+		if err := s.eng.InTx(t.Context(), fire); !errors.Is(err, context.DeadlineExceeded) || runs != 1 {
+			s.Errorf("the error is %v after %d runs, want that of the deadline after one", err, runs)
+		}
+		s.must(s.eng.InTx(t.Context(), func(ctx context.Context, tx engine.Tx) error {
+			if err := fire(ctx, tx); !errors.Is(err, context.DeadlineExceeded) {
+				s.Errorf("the error is %v", err)
+			}
+			return nil // and so what is left is committed
+		}))
+		s.row("open", 1)
+	})
+}
+
 // After is not bound to the call's deadline: the row is committed, and what is left is
 // to say so.
 func TestAfterOutlivesTheDeadline(t *testing.T) {

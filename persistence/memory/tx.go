@@ -130,6 +130,9 @@ func (tx *Tx) unit(ctx context.Context, effect func(ctx context.Context, tx engi
 		if err := effect(context.WithValue(ctx, markKey{tx.s}, true), tx); err != nil {
 			return err
 		}
+		if err := ctx.Err(); err != nil { // past the deadline nothing may be applied
+			return &engine.Fault{Class: engine.ClassRetryable, Err: err, Hint: "the context ended while the effect ran"}
+		}
 	}
 	keep = true
 	return nil

@@ -130,6 +130,9 @@ func severed(err error) bool {
 // noWait makes a statement fail where another transaction holds its row (MariaDB).
 const noWait = "SET STATEMENT innodb_lock_wait_timeout=0 FOR "
 
+// noWaitTable does so where a table is locked as a whole.
+const noWaitTable = "SET STATEMENT lock_wait_timeout=0 FOR "
+
 func held(err error) bool {
 	var e *driver.MySQLError
 	return errors.As(err, &e) && (e.Number == errLockWait || e.Number == errNowait)

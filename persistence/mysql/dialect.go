@@ -50,6 +50,10 @@ func (dialect) Committing(err error) engine.Class { return committing(err) }
 // NoWait comes before a statement that must not wait for a row.
 func (dialect) NoWait() string { return noWait }
 
+// NoWaitTable comes before a statement that must not wait for a table that is being altered,
+// or was locked as a whole.
+func (dialect) NoWaitTable() string { return noWaitTable }
+
 func (dialect) Quote(ident string) string {
 	return "`" + strings.ReplaceAll(ident, "`", "``") + "`"
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -316,5 +317,37 @@ func TestAlteredTable(t *testing.T) {
 		_, err = r.m.Fire(t.Context(), "pay", id, engine.Args{"payment_ref": "x"})
 		check(t, err)
 		r.exec(t, fmt.Sprintf("ALTER TABLE orders ALTER COLUMN payment_ref TYPE varchar(%d)", 50+i))
+	}
+}
+
+// What COMMIT finds wrong in a batch is one member's, in every mode of the driver: in the
+// simple protocol the server commits before it answers the last statement.
+func TestDeferredConstraintInABatch(t *testing.T) {
+	base := servertest.PostgresSchema(t)
+	for n, mode := range []string{"cache_statement", "exec", "simple_protocol"} {
+		store, err := Open(t.Context(), withParams(t, base, "default_query_exec_mode", mode))
+		check(t, err)
+		r := bind(t, base, store, parse(t, order))
+		if n == 0 {
+			r.exec(t, "CREATE TABLE refs (ref text PRIMARY KEY)")
+			r.exec(t, "INSERT INTO refs VALUES ('good')")
+			r.exec(t, "ALTER TABLE orders ADD FOREIGN KEY (payment_ref) REFERENCES refs DEFERRABLE INITIALLY DEFERRED")
+		}
+		for round := range 5 {
+			var wg sync.WaitGroup
+			for i := range 24 {
+				id, ref := fmt.Sprint(mode, round, "-", i), "good"
+				if i%12 == 5 {
+					ref = "bad"
+				}
+				r.create(t, id, nil)
+				wg.Go(func() {
+					if _, err := r.m.Fire(t.Context(), "pay", id, engine.Args{"payment_ref": ref}); (err == nil) != (ref == "good") {
+						t.Errorf("%s: %s: %v", mode, ref, err)
+					}
+				})
+			}
+			wg.Wait()
+		}
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -29,6 +29,7 @@ type group struct {
 	db       *sqlx.DB
 	wait     time.Duration
 	combiner *combine.Combiner[job] // nil: every call by itself
+	slots    combine.Slots          // for calls that run alone
 	foreign  atomic.Bool            // the pool's connections turned out to be wrapped: no pipeline
 }
 
@@ -56,7 +57,7 @@ const batchLimit = 64
 const rowPatience = 20 * time.Millisecond
 
 func newGroup(db *sqlx.DB, o *options) *group {
-	g := &group{db: db, wait: o.wait}
+	g := &group{db: db, wait: o.wait, slots: combine.HalfOf(db.Stats().MaxOpenConnections)}
 	if !o.single {
 		g.combiner = combine.New(g, batchLimit, g.wait, rowPatience)
 	}
@@ -121,19 +122,24 @@ const maxRounds = 3
 
 // Run executes a batch.
 func (t *turn) Run(batch []*member) {
-	if len(batch) == 1 {
+	switch {
+	case len(batch) > 1:
+		t.together(batch, "", 2)
+	case t.g.slots.Try():
+		defer t.g.slots.Give()
 		batch[0].Err = t.g.query(batch[0].Ctx, t.conn, batch[0].Job)
-		return
+	default: // as many wait for something locked as may: whoever needs nothing of it passes
+		t.together(batch, "", 1)
 	}
-	t.together(batch)
 }
 
 // together runs a batch in one transaction. A member's error takes the whole of it along,
-// so the others run again without that member; after some rounds everybody runs alone.
-func (t *turn) together(batch []*member) {
+// so the others run again without that member; after some rounds, or where fewer than
+// least are left, everybody runs alone. table leaves out the others' tables.
+func (t *turn) together(batch []*member, table string, least int) {
 	for range maxRounds {
-		members := present(batch)
-		if len(members) < 2 {
+		members := present(batch, table)
+		if len(members) < least {
 			break
 		}
 		culprit, err := t.pipeline(batch, members)
@@ -148,6 +154,11 @@ func (t *turn) together(batch []*member) {
 				batch[i].Err = err
 			}
 			return
+		case culprit < 0 && held(err) && table == "": // a table is locked
+			for _, table := range tables(batch, members) {
+				t.together(batch, table, 1)
+			}
+			return
 		case culprit < 0: // the end of the batch failed, and does not say for whom
 			t.apart(batch, members)
 			return
@@ -157,15 +168,26 @@ func (t *turn) together(batch []*member) {
 			combine.Leave(batch, culprit, err)
 		}
 	}
-	t.apart(batch, present(batch))
+	t.apart(batch, present(batch, table))
 }
 
-// present lists the members that have no answer yet, in the order of their rows and, on
-// one row, of their arrival.
-func present(batch []*member) []int {
+// tables lists those that members write to.
+func tables(batch []*member, members []int) []string {
+	var out []string
+	for _, i := range members {
+		if table := batch[i].Job.unit.Table; !slices.Contains(out, table) {
+			out = append(out, table)
+		}
+	}
+	return out
+}
+
+// present lists the members that have no answer yet, those of one table if it is named,
+// in the order of their rows and, on one row, of their arrival.
+func present(batch []*member, table string) []int {
 	var out []int
 	for i, m := range batch {
-		if m != nil {
+		if m != nil && (table == "" || m.Job.unit.Table == table) {
 			out = append(out, i)
 		}
 	}
@@ -176,7 +198,13 @@ func present(batch []*member) []int {
 // apart runs members alone, each on a connection of its own, in parallel.
 func (t *turn) apart(batch []*member, members []int) {
 	for _, i := range members {
-		combine.Apart(batch, i, func(m *member) error { return t.g.alone(m.Ctx, m.Job) })
+		combine.Apart(batch, i, func(m *member) error {
+			if err := t.g.slots.Take(m.Ctx, t.g.wait); err != nil {
+				return persistence.Unsent(m.Ctx, err, persistence.RowHeld)
+			}
+			defer t.g.slots.Give()
+			return t.g.alone(m.Ctx, m.Job)
+		})
 	}
 }
 
@@ -284,21 +312,77 @@ func (t *turn) pipeline(batch []*member, members []int) (culprit int, err error)
 			return err
 		}
 		send := &pgx.Batch{}
-		send.Queue("SELECT set_config('lock_timeout', $1, true)", fmt.Sprint(rowPatience.Milliseconds()))
+		send.Queue(hurryText, hurry, true)
 		for _, i := range members {
 			send.Queue(batch[i].Job.text, batch[i].Job.args...)
 		}
+		// Here the server commits before it answers the last statement, which must be
+		// nobody's: an error of COMMIT is none of a member's.
+		simple := own.Config().DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol
+		if simple {
+			send.Queue("SELECT 1")
+		}
+		calm, err := hurried(ctx, own, send)
+		if err != nil {
+			return err
+		}
 		results := own.SendBatch(ctx, send)
 		culprit, err = readAll(results, batch, members)
+		if err == nil && simple {
+			_, err = results.Exec()
+		}
 		if closing := results.Close(); err == nil { // else it says the same again
 			err = closing
 		}
+		calm(err == nil)
 		return err
 	})
 	if err == nil {
 		err = proven(ctx)
 	}
 	return culprit, err
+}
+
+// hurryText sets for how long statements wait for a lock: in this transaction or, where
+// its second parameter is false, from now on.
+const hurryText = "SELECT set_config('lock_timeout', $1, $2)"
+
+// hurry is as long as a batch waits.
+var hurry = strconv.FormatInt(rowPatience.Milliseconds(), 10)
+
+// hurried lets a connection not wait for long while the driver prepares what it has not
+// sent on it before. That comes ahead of the batch and its own setting, and waits where
+// somebody has locked a table. calm sets it back, with whether all of it went well.
+func hurried(ctx context.Context, own *pgx.Conn, send *pgx.Batch) (calm func(well bool), _ error) {
+	const key = "fsmgen.sent"
+	const most = 1024 // more than a pool's connections keep
+	sent, _ := own.PgConn().CustomData()[key].(map[string]bool)
+	if !slices.ContainsFunc(send.QueuedQueries, func(q *pgx.QueuedQuery) bool { return !sent[q.SQL] }) {
+		return func(bool) {}, nil
+	}
+	var before string
+	if err := own.QueryRow(ctx, "SELECT current_setting('lock_timeout')").Scan(&before); err != nil {
+		return nil, err
+	}
+	if _, err := own.Exec(ctx, hurryText, hurry, false); err != nil {
+		return nil, err
+	}
+	return func(well bool) {
+		if _, err := own.Exec(ctx, hurryText, before, false); err != nil {
+			_ = own.Close(ctx) // nobody else is to be in a hurry
+			return
+		}
+		if !well {
+			return
+		}
+		if sent == nil || len(sent) > most {
+			sent = map[string]bool{}
+			own.PgConn().CustomData()[key] = sent
+		}
+		for _, q := range send.QueuedQueries {
+			sent[q.SQL] = true
+		}
+	}, nil
 }
 
 // batchTimeout bounds a batch, whose members' own contexts do not.

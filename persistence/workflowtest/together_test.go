@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/fsmgen/fsmgen/engine"
+	"github.com/fsmgen/fsmgen/persistence"
 	"github.com/fsmgen/fsmgen/persistence/storetest"
 )
 
@@ -62,6 +64,52 @@ func TestOneMembersTroubleHarmsNoOther(t *testing.T) {
 		}
 		s.t.Logf("%d good calls, the slowest took %v", m.good.Load(), time.Duration(m.slowest.Load()))
 	}, parse(t, lampWithLabel))
+}
+
+// TestLockedTableHoldsUpNoOther: calls on a table that somebody has locked as a whole wait,
+// and those on another table, in the same batches and of the same pool, do not.
+func TestLockedTableHoldsUpNoOther(t *testing.T) {
+	lamps := parse(t, lampWithLabel)
+	free := parse(t, strings.ReplaceAll(lampWithLabel, "lamp", "free"))
+	locks := map[string][]string{
+		"postgres": {"BEGIN", "LOCK TABLE lamps IN ACCESS EXCLUSIVE MODE", "ROLLBACK"},
+		"mariadb":  {"LOCK TABLES lamps WRITE", "UNLOCK TABLES"},
+	}
+	onEach(t, databases()[1:], func(s *site) {
+		m := &mates{site: s, end: time.Now().Add(time.Hour)}
+		other := &mates{site: &site{t: s.t, m: s.machines["free"]}}
+		ids := make([]string, 24)
+		for i := range ids {
+			ids[i] = fmt.Sprintf("x-%d", i)
+			m.create(ids[i], nil)
+			other.create(ids[i], nil)
+		}
+		release := holding(s.t, s.Store().(*persistence.Store), locks[s.name])
+		for _, id := range ids[:12] {
+			m.wg.Go(func() {
+				if err := m.switching(id, 0); err != nil {
+					s.t.Error(err)
+				}
+			})
+		}
+		time.Sleep(10 * time.Millisecond)
+		for _, id := range ids {
+			other.wg.Go(func() {
+				for n := range 6 {
+					if err := other.switching(id, n); err != nil {
+						s.t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		other.wg.Wait()
+		release()
+		m.wg.Wait()
+		if slowest := time.Duration(other.slowest.Load()); slowest > time.Second {
+			s.t.Errorf("a call on a table that nobody holds took %v", slowest)
+		}
+	}, lamps, free)
 }
 
 var mateIDs atomic.Int64
