@@ -10,17 +10,23 @@ import (
 
 // env is what the expressions of a transition may read.
 func (l *loader) env(d *draft) expr.Env {
-	if l.fieldVars == nil {
-		l.fieldVars = make([]expr.Var, 0, len(l.m.Fields))
+	if l.fieldEnv == nil {
+		vars := make([]expr.Var, len(l.m.Fields))
 		for i := range l.m.Fields {
-			l.fieldVars = append(l.fieldVars, l.m.Fields[i].variable())
+			vars[i] = l.m.Fields[i].variable()
 		}
+		env := expr.NewEnv(vars)
+		l.fieldEnv = &env
 	}
-	env := expr.Env{Fields: l.fieldVars}
-	for _, a := range d.Args {
-		env.Args = append(env.Args, expr.Var{Name: a.Name, Type: a.Type, Nullable: a.Optional, Scale: a.Scale})
+	if d.env == nil {
+		vars := make([]expr.Var, len(d.Args))
+		for i, a := range d.Args {
+			vars[i] = expr.Var{Name: a.Name, Type: a.Type, Nullable: a.Optional, Scale: a.Scale}
+		}
+		env := l.fieldEnv.WithArgs(vars)
+		d.env = &env
 	}
-	return env
+	return *d.env
 }
 
 func (f *Field) variable() expr.Var {
@@ -77,19 +83,6 @@ func (l *loader) assignment(n *node, d *draft, f *Field) *expr.Expr {
 // bareText matches what is a text rather than an expression, where a text is due.
 var bareText = regexp.MustCompile(`^[\pL\pN_][\pL\pN_ -]*$`)
 
-// commented returns a plain text together with what YAML takes for a comment behind it,
-// or nothing where there is none.
-func (s *source) commented(n *node) string {
-	if n.style != plain || n.at.line > len(s.lines) {
-		return ""
-	}
-	_, rest, _ := strings.Cut(s.lines[n.at.line-1], n.value)
-	if !strings.HasPrefix(strings.TrimLeft(rest, " \t"), "#") {
-		return ""
-	}
-	return n.value + strings.TrimRight(rest, " \t")
-}
-
 func (l *loader) reportExpression(n *node, d *draft, problems []expr.Problem) {
 	for _, p := range problems {
 		lost := l.lostFields
@@ -99,11 +92,13 @@ func (l *loader) reportExpression(n *node, d *draft, problems []expr.Problem) {
 		if lost && p.Rule == expr.RuleUnknownName {
 			continue
 		}
-		if text := l.src.commented(n); text != "" && p.Unfinished {
-			p.Message += "; YAML ends a text at \" #\": put all of it in quotes: " + strconv.Quote(shortened(text))
+		if p.Unfinished {
+			if text := l.src.commented(n); text != "" {
+				p.Message += "; YAML ends a text at \" #\": put all of it in quotes: " + strconv.Quote(shortened(text))
+			}
 		}
 		at := l.src.locate(n, p.Offset)
-		l.found = append(l.found, Problem{
+		l.add(Problem{
 			File: l.file, Line: at.line, Column: at.col,
 			Rule: p.Rule, Name: p.Name, Nearest: p.Nearest, Message: p.Message, Warning: p.Warning,
 		})

@@ -20,7 +20,7 @@ type loader struct {
 	groupStates map[string][]string
 	fieldAt     map[string]pos
 	drafts      []*draft
-	fieldVars   []expr.Var
+	fieldEnv    *expr.Env
 	edges       int
 	// A reference that could not be resolved may have led anywhere: then nothing
 	// is said about states that nothing enters, or leaves.

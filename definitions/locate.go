@@ -1,6 +1,7 @@
 package definitions
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -9,126 +10,193 @@ import (
 // after the space around it is trimmed. Where quoting or folding cannot be
 // followed it is the scalar's own place.
 func (s *source) locate(n *node, offset int) pos {
-	text := []rune(strings.TrimLeftFunc(n.value, unicode.IsSpace))
-	at, raw, ok := s.content(n)
-	if !ok || offset > len(text) {
+	text := strings.TrimLeftFunc(n.value, unicode.IsSpace)
+	r, ok := s.content(n)
+	if !ok {
 		return n.at
 	}
-	r := rawText{text: raw, at: at, style: n.style}
+	for _, want := range n.value[:len(n.value)-len(text)] {
+		r.match(want)
+	}
 	r.skipSpace()
-	for _, want := range text[:offset] {
+	for _, want := range text {
+		if offset == 0 {
+			if !unicode.IsSpace(want) {
+				r.skipSpace()
+			}
+			return r.at()
+		}
 		if !r.match(want) {
 			return n.at
 		}
+		offset--
 	}
-	if offset < len(text) && !unicode.IsSpace(text[offset]) {
-		r.skipSpace()
+	if offset > 0 {
+		return n.at
 	}
-	return r.at
+	return r.at()
 }
 
 // content returns the source from the first character of a scalar's text on.
-func (s *source) content(n *node) (pos, []rune, bool) {
+func (s *source) content(n *node) (*rawText, bool) {
 	if n.at.line > len(s.lines) {
-		return n.at, nil, false
+		return nil, false
 	}
-	line := []rune(s.lines[n.at.line-1])
-	col := n.at.col - 1
-	for col < len(line) && (line[col] == '!' || line[col] == '&') { // a tag or an anchor stands before the text
-		for col < len(line) && line[col] != ' ' {
-			col++
-		}
-		for col < len(line) && line[col] == ' ' {
-			col++
-		}
-	}
-	if col >= len(line) {
-		return n.at, nil, false
-	}
+	r := &rawText{src: s, line: n.at.line - 1, col: n.at.col - 1, style: n.style}
+	r.last = min(r.line+followed, len(s.lines)-1)
+	r.text = s.runes(r.line)
+	r.col = min(r.col, len(r.text))
+	r.skipProperties()
 	switch n.style {
 	case singleQuoted, doubleQuoted:
-		col++
+		r.next()
 	case block:
-		return s.following(n.at.line, nil)
+		r.line, r.col = r.line+1, 0
+		if r.line > r.last {
+			return nil, false
+		}
+		r.text = s.runes(r.line)
 	case plain:
 	}
-	return s.following(n.at.line-1, line[col:], col)
+	return r, r.peek() != 0
+}
+
+// skipProperties steps over a tag or an anchor that stands before the text, and the
+// comments behind it.
+func (r *rawText) skipProperties() {
+	for behind := false; ; behind = true {
+		switch c := r.peek(); {
+		case c == '!', c == '&':
+			for c != 0 && !unicode.IsSpace(c) {
+				r.next()
+				c = r.peek()
+			}
+		case behind && c == '#':
+			r.col = len(r.text)
+		default:
+			return
+		}
+		r.skipSpace()
+	}
+}
+
+// runes returns a line as characters. Many places may be looked for in one line.
+func (s *source) runes(line int) []rune {
+	if s.decoded == nil {
+		s.decoded = make([][]rune, len(s.lines))
+	}
+	if s.decoded[line] == nil {
+		s.decoded[line] = []rune(s.lines[line])
+	}
+	return s.decoded[line]
 }
 
 // followed is how many lines of a scalar are looked at.
 const followed = 200
 
-// following joins what is left of a line with the lines after it.
-func (s *source) following(index int, rest []rune, col ...int) (pos, []rune, bool) {
-	at := pos{index + 1, 1}
-	if len(col) > 0 {
-		at.col = col[0] + 1
-	} else {
-		if index >= len(s.lines) {
-			return at, nil, false
-		}
-		rest = []rune(s.lines[index])
-	}
-	end := min(index+1+followed, len(s.lines))
-	rest = append(rest, '\n')
-	return at, append(rest, []rune(strings.Join(s.lines[index+1:end], "\n"))...), true
-}
-
 // rawText walks through source text beside the value it stands for.
 type rawText struct {
-	text  []rune
-	at    pos
-	style style
+	src       *source
+	line, col int // from 0
+	last      int // the last line that is looked at
+	text      []rune
+	style     style
+}
+
+func (r *rawText) at() pos { return pos{r.line + 1, r.col + 1} }
+
+// peek returns the next character, 0 behind the last.
+func (r *rawText) peek() rune {
+	switch {
+	case r.col < len(r.text):
+		return r.text[r.col]
+	case r.line < r.last:
+		return '\n'
+	}
+	return 0
 }
 
 func (r *rawText) next() rune {
-	c := r.text[0]
-	r.text = r.text[1:]
-	r.at = r.at.after(c)
+	c := r.peek()
+	switch {
+	case r.col < len(r.text):
+		r.col++
+	case c == '\n':
+		r.line, r.col = r.line+1, 0
+		r.text = r.src.runes(r.line)
+	}
 	return c
 }
 
 func (r *rawText) skipSpace() {
-	for len(r.text) > 0 && unicode.IsSpace(r.text[0]) {
+	for unicode.IsSpace(r.peek()) {
 		r.next()
 	}
 }
 
 // match steps over one character of the value. White space may have been folded.
 func (r *rawText) match(want rune) bool {
-	if len(r.text) == 0 {
+	r.skipContinued()
+	if r.peek() == 0 {
 		return false
 	}
 	if unicode.IsSpace(want) {
 		switch {
-		case unicode.IsSpace(r.text[0]):
+		case unicode.IsSpace(r.peek()):
 			r.next()
-		case r.style == doubleQuoted && r.text[0] == '\\':
+		case r.style == doubleQuoted && r.peek() == '\\':
 			return r.escape()
 		}
 		return true // stepped over with the space before
 	}
 	r.skipSpace()
-	switch {
-	case len(r.text) == 0:
+	switch c := r.next(); {
+	case c == 0:
 		return false
 	case r.style == singleQuoted && want == '\'':
-		return r.next() == '\'' && len(r.text) > 0 && r.next() == '\''
-	case r.style == doubleQuoted && r.text[0] == '\\':
-		return r.escape()
+		return c == '\'' && r.next() == '\''
+	case r.style == doubleQuoted && c == '\\':
+		return r.escaped()
+	default:
+		return c == want
 	}
-	return r.next() == want
+}
+
+// skipContinued steps over the end of a line that a backslash joins with the next.
+func (r *rawText) skipContinued() {
+	for r.style == doubleQuoted && r.peek() == '\\' && r.col == len(r.text)-1 {
+		r.next()
+		r.skipSpace()
+	}
 }
 
 // escape steps over one escape of a double-quoted text.
-func (r *rawText) escape() bool {
-	if len(r.text) < 2 || r.text[0] != '\\' {
-		return false
-	}
-	r.next()
-	digits := map[rune]int{'x': 2, 'u': 4, 'U': 8}[r.next()]
-	for ; digits > 0 && len(r.text) > 0; digits-- {
+func (r *rawText) escape() bool { return r.next() == '\\' && r.escaped() }
+
+// escaped is escape behind the backslash.
+func (r *rawText) escaped() bool {
+	c := r.next()
+	for digits := map[rune]int{'x': 2, 'u': 4, 'U': 8}[c]; digits > 0; digits-- {
 		r.next()
 	}
-	return true
+	return c != 0
+}
+
+// commented returns a plain text together with what YAML takes for a comment behind it,
+// or nothing where there is none.
+func (s *source) commented(n *node) string {
+	r, ok := s.content(n)
+	if !ok || n.style != plain {
+		return ""
+	}
+	value, line := []rune(n.value), r.text[r.col:]
+	if len(line) < len(value) || !slices.Equal(line[:len(value)], value) {
+		return ""
+	}
+	rest := line[len(value):]
+	i := slices.IndexFunc(rest, func(c rune) bool { return c != ' ' && c != '\t' })
+	if i < 0 || rest[i] != '#' {
+		return ""
+	}
+	return n.value + strings.TrimRight(string(rest), " \t")
 }

@@ -20,6 +20,7 @@ type node struct {
 	pairs []pair  // mappings, in order; keys are scalars and differ
 
 	size   int // nodes in it, aliases expanded
+	length int // bytes of text in it, likewise
 	height int // levels in it
 }
 

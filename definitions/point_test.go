@@ -49,6 +49,33 @@ func TestFindingsPointAtNames(t *testing.T) {
 	}
 }
 
+// TestPlacesInExpressions: however a text is quoted, folded and tagged, a name in it is
+// found where it stands.
+func TestPlacesInExpressions(t *testing.T) {
+	const head = "machine: order\ntable: {name: orders}\nfields: {n: {type: int}, s: {type: string}}\ninitial: a\nstates: {a: , b: {final: true}}\n" +
+		"transitions:\n  go:\n    from: a\n    to: b\n    when: "
+	for _, when := range []string{
+		"n > 1 and zzz > 1", "  \"  n > 1 and zzz > 1\"", "'s == ''支付'' and zzz > 1'", "\"s == '\\u652f\\x41' and zzz > 1\"", "\"s == '\\\"' and zzz > 1\"",
+		"n > 1 and\n      zzz > 1", "'n > 1 and\n\n      zzz > 1'", "|\n      n > 1 and\n      zzz > 1", ">-\n\n      n > 1 and\n\n      zzz > 1", "|2\n      n > 1 and\n        zzz > 1",
+		"\"n > 1 and\n      zzz > 1\"", "\"n > 1 \\\n      and zzz > 1\"", "\"n > 1 an\\\n      \\\n      d zzz > 1\"", "\"\\\n      n > 1 and zzz > 1\"",
+		"\"\\ \\tn > 1 and zzz > 1\"", "\" \\  n > 1 and zzz > 1\"", "\"n > 1 and \\\n      \\ zzz > 1\"",
+		"&x n > 1 and zzz > 1", "!!str n > 1 and zzz > 1", "&x !!str \"n > 1 and zzz > 1\"", "&x\n      n > 1 and\n      zzz > 1", "!!str # words\n      # more\n      n > 1 and zzz > 1",
+		"&x\n      !!str\n      \"n > 1 and\n      zzz > 1\"", "&x |\n      n > 1 and\n      zzz > 1", "&x # words\n      |\n      zzz > 1",
+	} {
+		text := head + when + "\n"
+		before, _, _ := strings.Cut(text, "zzz")
+		at := pos{1, 1}
+		for _, r := range before {
+			at = at.after(r)
+		}
+		_, err := Parse("x.yaml", []byte(text))
+		var problems Problems
+		if !errors.As(err, &problems) || len(problems) != 1 || problems[0].Line != at.line || problems[0].Column != at.col || problems[0].Name != "zzz" {
+			t.Errorf("%s\n%v, want it at %v", when, err, at)
+		}
+	}
+}
+
 func TestProblemText(t *testing.T) {
 	p := Problem{File: "order.yaml", Line: 12, Column: 5, Rule: "unknown-state", Message: `unknown state "payd"`, Nearest: "paid"}
 	if got, want := p.String(), `order.yaml:12:5: unknown-state: unknown state "payd" (did you mean "paid"?)`; got != want {

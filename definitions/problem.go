@@ -100,6 +100,25 @@ type findings struct {
 	// effort bounds what is spent on nearest names, so that a file of nothing but
 	// mistakes is answered as quickly as any other.
 	effort int
+	// seen keeps findings apart where aliases lead to the same fault several times.
+	seen map[Problem]bool
+}
+
+// repeats says that places may be read several times.
+func (f *findings) repeats() {
+	if f.seen == nil {
+		f.seen = map[Problem]bool{}
+	}
+}
+
+func (f *findings) add(p Problem) {
+	if f.seen != nil {
+		if f.seen[p] {
+			return
+		}
+		f.seen[p] = true
+	}
+	f.found = append(f.found, p)
 }
 
 // finding is what a place in the loader has to say; its rule decides whether it
@@ -116,7 +135,7 @@ func (f *findings) report(at pos, what finding, format string, args ...any) {
 			args[i] = shortened(text)
 		}
 	}
-	f.found = append(f.found, Problem{
+	f.add(Problem{
 		File: f.file, Line: at.line, Column: at.col,
 		Rule: what.rule, Name: what.name, Nearest: what.nearest,
 		Message: fmt.Sprintf(format, args...),
@@ -134,8 +153,7 @@ func shortened(text string) string {
 	return string([]rune(text)[:maxEcho]) + "…"
 }
 
-// sorted returns the findings by place, each once: an alias can lead to the same
-// fault several times.
+// sorted returns the findings by place, each once.
 func (f *findings) sorted() Problems {
 	slices.SortStableFunc(f.found, compareProblems)
 	return slices.Compact(f.found)

@@ -14,6 +14,7 @@ type draft struct {
 	at     pos // of its name
 	object *object
 	args   map[string]pos
+	env    *expr.Env
 	// If the args could not be read, any name may be one of them.
 	lostArgs bool
 	set      map[string]pos // fields written at transition level

@@ -88,7 +88,7 @@ var rules = [...]Rule{
 	{ID: ruleEmptyDocument, Summary: "A definition is not empty."},
 	{ID: ruleSeveralDocuments, Summary: "A file holds one YAML document."},
 	{ID: ruleTooDeep, Summary: "Mappings and lists are nested at most 100 levels deep."},
-	{ID: ruleTooManyAliases, Summary: "Expanding aliases adds at most 10,000 nodes."},
+	{ID: ruleTooManyAliases, Summary: "Expanding aliases adds at most 10,000 nodes and 1 MiB of text."},
 	{ID: ruleAliasCycle, Summary: "An alias does not stand inside what it names."},
 	{ID: ruleTooManyEdges, Summary: "All moves together have at most 1,000,000 sources, groups and \"*\" expanded."},
 	{ID: ruleUnknownTag, Summary: "YAML tags are not part of the format."},

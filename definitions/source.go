@@ -14,14 +14,16 @@ const (
 	maxFileSize   = 1 << 20   // bytes
 	maxNesting    = 100       // levels of mappings and sequences
 	maxAliasNodes = 10_000    // nodes added by expanding aliases
+	maxAliasText  = 1 << 20   // bytes of text in them
 	maxParts      = 150_000   // lines and list entries: one in seven bytes of the largest file
 	maxEdges      = 1_000_000 // sources of all moves, groups and "*" expanded
 )
 
 // source is the text of a definition, with line breaks made uniform.
 type source struct {
-	text  string
-	lines []string
+	text    string
+	lines   []string
+	decoded [][]rune // of lines, where a place was looked for
 }
 
 const byteOrderMark = "\xef\xbb\xbf"

@@ -65,6 +65,7 @@ type converter struct {
 	*findings
 	anchors map[*yaml.Node]*node // nil while the anchor's node is being read
 	added   int                  // nodes added by aliases
+	text    int                  // bytes added by aliases
 	aborted bool
 }
 
@@ -107,6 +108,7 @@ func (c *converter) convert(y *yaml.Node, depth int) *node {
 		if isLocalTag(y) {
 			n.value = taggedText(y) // reported, and read as what was meant
 		}
+		n.length = len(n.value)
 		c.checkText(n)
 	}
 	if y.Anchor != "" {
@@ -117,6 +119,7 @@ func (c *converter) convert(y *yaml.Node, depth int) *node {
 
 func (n *node) adopt(child *node) *node {
 	n.size = min(n.size+child.size, maxAliasNodes*100)
+	n.length = min(n.length+child.length, maxAliasText*100)
 	n.height = max(n.height, child.height+1)
 	return child
 }
@@ -130,6 +133,10 @@ func (c *converter) alias(y *yaml.Node, depth int) *node {
 	if c.added += target.size; c.added > maxAliasNodes {
 		return c.abort(at, ruleTooManyAliases, "expanding aliases adds more than %d nodes", maxAliasNodes)
 	}
+	if c.text += target.length; c.text > maxAliasText {
+		return c.abort(at, ruleTooManyAliases, "expanding aliases adds more than 1 MiB of text")
+	}
+	c.repeats()
 	if depth+target.height > maxNesting {
 		return c.abort(at, ruleTooDeep, "more than %d levels of nesting", maxNesting)
 	}

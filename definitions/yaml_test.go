@@ -161,6 +161,7 @@ func TestBombs(t *testing.T) {
 		{"ten-fold aliases", tenfold, ruleTooManyAliases},
 		{"aliases of aliases", deep, ruleTooDeep},
 		{"many aliases", small + "x:\n - &a [a, b, c, d, e, f]\n" + strings.Repeat(" - *a\n", 1500), ruleTooManyAliases},
+		{"a long text many times", "doc: &d " + strings.Repeat("a", n/2) + "\n" + small + numbered("  t%d: {from: a, to: b, doc: *d}\n", 2000), ruleTooManyAliases},
 		{"50 MB", strings.Repeat("a", 50<<20), ruleTooLarge},
 		{"brackets", strings.Repeat("[", n), ruleTooDeep},
 		{"brackets and marks", strings.Repeat("[?", n/2), ruleTooDeep},
@@ -307,6 +308,28 @@ func TestManyMoves(t *testing.T) {
 	}
 	b.WriteString("      - {from: a, to: b, when: n == 7}\n")
 	quickly(t, 1500*time.Millisecond, func() { check(t, []byte(b.String()), "24009:16 ambiguous-moves") })
+}
+
+// TestManyReads: however many fields there are, and however many expressions read them, a
+// name is found at once, and one that is none is answered at once.
+func TestManyReads(t *testing.T) {
+	for title, read := range map[string]string{"fields": "f9%03d", "names that are none": "q4%03d", "args": "args.a4%03d", "args that are none": "args.b4%03d"} {
+		t.Run(title, func(t *testing.T) {
+			var b strings.Builder
+			fmt.Fprintf(&b, "doc: &w \"%s == 0\"\nmachine: m\ntable: {name: t}\nfields:\n", strings.TrimSuffix(numbered(read+"+", 90), "+"))
+			b.WriteString(numbered("  f%d: {type: int}\n", 30_000))
+			b.WriteString("initial: a\nstates: {a: , b: {final: true}}\ntransitions:\n")
+			b.WriteString("  t: {from: a, to: b, args: {" + numbered("a%d: int,", 5000) + "}, set: {" + numbered("f%d: args.a0,", 5000) + "}, when: *w}\n")
+			b.WriteString(numbered("  t%d: {from: a, to: b, when: *w}\n", 1500))
+			quickly(t, 2*time.Second, func() { Parse("m.yaml", []byte(b.String())) })
+		})
+	}
+}
+
+// TestOneLongLine: a place in a line is found without reading all of the line again.
+func TestOneLongLine(t *testing.T) {
+	text := strings.Replace(small, "\n  go: {from: a, to: b}", " {go: {from: a, to: b}"+numbered(", t%d: {from: a, to: b, when: q ==}", 20_000)+"}", 1)
+	quickly(t, 2*time.Second, func() { Parse("m.yaml", []byte(text)) })
 }
 
 // TestManyMistakes: looking for what was meant does not take longer than reading.
@@ -468,6 +491,17 @@ func checkRules(t *testing.T, text string, want ...string) {
 func TestFindingsOnce(t *testing.T) {
 	text := strings.Replace(small, "  go: {from: a, to: b}", "  go: &go {from: a, to: b, emit: ''}\n  again: *go\n  third: *go", 1)
 	check(t, []byte(text), "6:34 empty-text")
+}
+
+// TestRepeatedFindingsAreNotKept: what many aliases lead to takes no more memory than what
+// one does.
+func TestRepeatedFindingsAreNotKept(t *testing.T) {
+	text := "doc: &w " + strings.TrimSuffix(numbered("q%d + ", 20), "+ ") + "> 0\n" + small + numbered("  t%d: {from: a, to: b, when: *w}\n", 1000)
+	f := &findings{}
+	parse(f, []byte(text))
+	if len(f.found) != 20 {
+		t.Errorf("%d findings are kept, want 20", len(f.found))
+	}
 }
 
 func TestTooManyEdges(t *testing.T) {

@@ -7,7 +7,10 @@
 // be said alike everywhere is not in the language.
 package expr
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // Type is the type of a field, an argument or an expression.
 type Type uint8
@@ -64,9 +67,50 @@ func (v Var) quoted() string { return strconv.Quote(v.Name) }
 
 // Env is what an expression may read: the row's fields, and the call's arguments
 // as args.NAME.
+//
+// Where many expressions read the same names, [NewEnv] and [Env.WithArgs] make one that
+// finds a name at once, however many there are.
 type Env struct {
 	Fields []Var
 	Args   []Var
+
+	fields, args map[string]int // by name; nil: the lists are searched
+	effort       *int           // what all who share it have spent on nearest names
+}
+
+// NewEnv returns an environment of fields that many expressions read.
+func NewEnv(fields []Var) Env {
+	return Env{Fields: fields, fields: byName(fields), effort: new(int)}
+}
+
+// WithArgs returns the environment with args in place of its own.
+func (e Env) WithArgs(args []Var) Env {
+	e.Args, e.args = args, byName(args)
+	return e
+}
+
+func byName(vars []Var) map[string]int {
+	index := make(map[string]int, len(vars))
+	for i := len(vars) - 1; i >= 0; i-- { // of two the first, as where lists are searched
+		index[vars[i].Name] = i
+	}
+	return index
+}
+
+func (e *Env) field(name string) (Var, bool) { return find(name, e.Fields, e.fields) }
+
+func (e *Env) arg(name string) (Var, bool) { return find(name, e.Args, e.args) }
+
+func find(name string, vars []Var, index map[string]int) (Var, bool) {
+	i, ok := index[name]
+	if index == nil {
+		i = slices.IndexFunc(vars, func(v Var) bool { return v.Name == name })
+		ok = i >= 0
+	}
+	if !ok {
+		return Var{}, false
+	}
+	return vars[i], true
 }
 
 // Op is the operation of a [Node].

@@ -1,83 +1,110 @@
 package expr
 
-import "strings"
+import (
+	"iter"
+	"strings"
+	"unicode/utf8"
+)
 
 // nearestField returns the legal name that an unknown bare name most likely stands
 // for: an arg of exactly that name, a close field, a close arg.
-func nearestField(name string, env Env) string {
-	for _, v := range env.Args {
-		if v.Name == name {
-			return "args." + name
-		}
+func (e *Env) nearestField(name string) string {
+	if _, ok := e.arg(name); ok {
+		return "args." + name
 	}
-	if near := nearest(name, append(names(env.Fields), "true", "false", "nil")); near != "" {
+	if near := e.nearest(name, names(e.Fields, "true", "false", "nil")); near != "" {
 		return near
 	}
 	if strings.EqualFold(name, "null") || strings.EqualFold(name, "none") {
 		return "nil"
 	}
-	if near := nearest(name, names(env.Args)); near != "" {
+	if near := e.nearest(name, names(e.Args)); near != "" {
 		return "args." + near
 	}
 	return ""
 }
 
 // nearestArg is nearestField for args.NAME.
-func nearestArg(name string, env Env) string {
-	if near := nearest(name, names(env.Args)); near != "" {
+func (e *Env) nearestArg(name string) string {
+	if near := e.nearest(name, names(e.Args)); near != "" {
 		return "args." + near
 	}
-	for _, v := range env.Fields {
-		if v.Name == name {
-			return name
-		}
+	if _, ok := e.field(name); ok {
+		return name
 	}
 	return ""
 }
 
-func names(vars []Var) []string {
-	out := make([]string, len(vars))
-	for i, v := range vars {
-		out[i] = v.Name
+// names returns the names of vars, and others behind them.
+func names(vars []Var, others ...string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range vars {
+			if !yield(vars[i].Name) {
+				return
+			}
+		}
+		for _, name := range others {
+			if !yield(name) {
+				return
+			}
+		}
 	}
-	return out
 }
+
+// maxEffort bounds the comparisons that those who share an environment spend on nearest
+// names, so that nothing but mistakes is answered as quickly as anything else.
+const maxEffort = 200_000
 
 // nearest returns the candidate with the fewest changed letters, the first of equals,
 // or "" if more than a third would have to change. A name of one letter is like no other.
-func nearest(name string, candidates []string) string {
-	letters := len([]rune(name))
+func (e *Env) nearest(name string, candidates iter.Seq[string]) string {
+	letters := utf8.RuneCountInString(name)
+	if letters > maxLetters {
+		return ""
+	}
 	best, least := "", max(min(letters, 2), letters/3+1)
-	for _, c := range candidates {
-		if d := distance(strings.ToLower(name), strings.ToLower(c)); d < least {
+	folded := strings.ToLower(name)
+	for c := range candidates {
+		if e.effort != nil {
+			if *e.effort++; *e.effort > maxEffort {
+				return best
+			}
+		}
+		n := utf8.RuneCountInString(c)
+		if letters-n >= least || n-letters >= least {
+			continue
+		}
+		if d := distance(folded, strings.ToLower(c)); d < least {
 			best, least = c, d
 		}
 	}
 	return best
 }
 
+// maxLetters is a few more than a name may have: what is longer is like none.
+const maxLetters = 72
+
 // distance counts the letters inserted, dropped, replaced or swapped with their
 // neighbour between a and b.
 func distance(a, b string) int {
 	x, y := []rune(a), []rune(b)
-	var before []int // the row before prev
-	prev, cur := make([]int, len(y)+1), make([]int, len(y)+1)
-	for j := range prev {
-		prev[j] = j
+	rows := [3][]int{make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)}
+	for j := range rows[0] {
+		rows[0][j] = j
 	}
 	for i := 1; i <= len(x); i++ {
-		cur[0] = i
+		before, last, row := rows[(i+1)%3], rows[(i+2)%3], rows[i%3]
+		row[0] = i
 		for j := 1; j <= len(y); j++ {
 			cost := 1
 			if x[i-1] == y[j-1] {
 				cost = 0
 			}
-			cur[j] = min(prev[j]+1, cur[j-1]+1, prev[j-1]+cost)
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
 			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
-				cur[j] = min(cur[j], before[j-2]+1)
+				row[j] = min(row[j], before[j-2]+1)
 			}
 		}
-		before, prev, cur = prev, cur, make([]int, len(y)+1)
 	}
-	return prev[len(y)]
+	return rows[len(x)%3][len(y)]
 }

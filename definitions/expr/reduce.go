@@ -155,10 +155,8 @@ func (r *reducer) floatLiteral(n *ast.FloatNode) *Node {
 // field reads a bare name.
 func (r *reducer) field(n *ast.IdentifierNode) *Node {
 	pos, name := n.Location().From, n.Value
-	for _, v := range r.env.Fields {
-		if v.Name == name {
-			return &Node{Op: OpField, Name: name, Type: v.Type, Nullable: v.Nullable, Pos: pos}
-		}
+	if v, ok := r.env.field(name); ok {
+		return &Node{Op: OpField, Name: name, Type: v.Type, Nullable: v.Nullable, Pos: pos}
 	}
 	p := Problem{Rule: RuleUnknownName, Offset: pos, Name: name, Message: fmt.Sprintf("there is no field %q", name)}
 	switch name {
@@ -170,7 +168,7 @@ func (r *reducer) field(n *ast.IdentifierNode) *Node {
 	case "now", "duration":
 		p.Message, p.Nearest = fmt.Sprintf("%s is a function", name), name+"()"
 	default:
-		p.Nearest = nearestField(name, r.env)
+		p.Nearest = r.env.nearestField(name)
 	}
 	r.problems.add(p)
 	return nil
@@ -188,13 +186,11 @@ func (r *reducer) arg(n *ast.MemberNode) *Node {
 		return r.unsupported(n)
 	}
 	pos, name := base.Location().From, prop.Value
-	for _, v := range r.env.Args {
-		if v.Name == name {
-			return &Node{Op: OpArg, Name: name, Type: v.Type, Nullable: v.Nullable, Pos: pos}
-		}
+	if v, ok := r.env.arg(name); ok {
+		return &Node{Op: OpArg, Name: name, Type: v.Type, Nullable: v.Nullable, Pos: pos}
 	}
 	r.problems.add(Problem{
-		Rule: RuleUnknownName, Offset: pos, Name: "args." + name, Nearest: nearestArg(name, r.env),
+		Rule: RuleUnknownName, Offset: pos, Name: "args." + name, Nearest: r.env.nearestArg(name),
 		Message: fmt.Sprintf("there is no arg %q", name),
 	})
 	return nil
@@ -203,10 +199,12 @@ func (r *reducer) arg(n *ast.MemberNode) *Node {
 // memberOf reports a member of what has none; args is meant where it has such an arg.
 func (r *reducer) memberOf(base *ast.IdentifierNode, prop string) {
 	p := Problem{Rule: RuleUnsupported, Offset: base.Location().From, Name: base.Value + "." + prop, Message: "a member of anything but args is not part of the language"}
+	_, isField := r.env.field(prop)
+	_, isArg := r.env.arg(prop)
 	switch {
-	case base.Value == "$env" && slices.Contains(names(r.env.Fields), prop):
+	case base.Value == "$env" && isField:
 		p.Nearest = prop
-	case slices.Contains(names(r.env.Args), prop):
+	case isArg:
 		p.Nearest = "args." + prop
 	}
 	r.problems.add(p)
@@ -229,7 +227,7 @@ func (r *reducer) call(pos int, name string, args []ast.Node) *Node {
 		return r.fail(pos, RuleType, "duration takes one string literal, such as duration('30m')")
 	}
 	r.problems.add(Problem{
-		Rule: RuleUnknownFunc, Offset: pos, Name: name, Nearest: nearest(name, []string{"now", "duration"}),
+		Rule: RuleUnknownFunc, Offset: pos, Name: name, Nearest: r.env.nearest(name, slices.Values([]string{"now", "duration"})),
 		Message: fmt.Sprintf("there is no function %q", name),
 	})
 	return nil
