@@ -81,7 +81,7 @@ func newStateView(s *definitions.State) stateView {
 	parse, row := []string{v.Quoted}, []string{v.Value}
 	for _, alias := range s.Aliases {
 		row = append(row, literal(alias))
-		if text, ok := alias.(string); ok {
+		if text, ok := alias.(string); ok && text != s.Name { // what rows once held may be the name
 			parse = append(parse, quote(text))
 		}
 	}
