@@ -1,6 +1,7 @@
 package definitions
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/fsmgen/fsmgen/definitions/expr"
@@ -15,6 +16,21 @@ func (m *Machine) Canonical() []byte {
 	m.write(w)
 	w.buf.WriteByte('\n')
 	return w.buf.Bytes()
+}
+
+// checkWrittenOut holds that the canonical form is within the limits of a file: generated
+// code holds it, and reads it when it starts.
+func (l *loader) checkWrittenOut() {
+	w := &jsonWriter{limit: maxFileSize}
+	l.m.write(w)
+	text := w.buf.Bytes()
+	size := len(text) + 1 + bytes.Count(text, []byte("`"))*len(`u0060`) // as in the literal that holds it
+	switch {
+	case size > maxFileSize:
+		l.report(pos{1, 1}, finding{rule: ruleTooLarge}, "written out in full, as generated code holds it, the definition is larger than 1 MiB; shorten docs and lists of sources, or write \"*\" for them")
+	case parts(text) > maxParts:
+		l.report(pos{1, 1}, finding{rule: ruleTooLarge}, "written out in full, as generated code holds it, the definition has more than %d lines and list entries", maxParts)
+	}
 }
 
 func (m *Machine) write(w *jsonWriter) {

@@ -12,6 +12,7 @@ type jsonWriter struct {
 	buf   bytes.Buffer
 	depth int
 	count []int // members written at each open level
+	limit int   // bytes behind which texts are left out; 0: none
 }
 
 func (w *jsonWriter) open(bracket byte) {
@@ -58,6 +59,9 @@ func (w *jsonWriter) key(name string) {
 // string writes s so that JSON and YAML read the same text, and so that what
 // cannot be seen is written as an escape.
 func (w *jsonWriter) string(s string) {
+	if w.limit > 0 && w.buf.Len() > w.limit {
+		return
+	}
 	w.buf.WriteByte('"')
 	for _, r := range s {
 		switch {

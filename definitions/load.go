@@ -54,5 +54,8 @@ func parse(f *findings, data []byte) *Machine {
 	}
 	l := &loader{findings: f, src: src, m: &Machine{}}
 	l.read(root)
+	if !f.found.Failed() {
+		l.checkWrittenOut()
+	}
 	return l.m
 }

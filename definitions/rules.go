@@ -80,7 +80,7 @@ const (
 )
 
 var rules = [...]Rule{
-	{ID: ruleTooLarge, Summary: "A definition is at most 1 MiB, with at most 150,000 lines and list entries."},
+	{ID: ruleTooLarge, Summary: "A definition is at most 1 MiB, with at most 150,000 lines and list entries, also when it is written out in full."},
 	{ID: ruleNotUTF8, Summary: "A definition is UTF-8, with or without a byte order mark."},
 	{ID: ruleControl, Summary: "Control characters other than tab and line break are not allowed."},
 	{ID: ruleInvisible, Summary: "Invisible and bidirectional characters are not allowed; joiners are, in docs and comments."},

@@ -45,7 +45,7 @@ func newSource(data []byte, f *findings) *source {
 		f.report(at, finding{rule: ruleNotUTF8}, "the file is not valid UTF-8 here; save it as UTF-8")
 		return nil
 	}
-	if strings.Count(text, ",")+strings.Count(text, "\n") > maxParts {
+	if parts([]byte(text)) > maxParts {
 		f.report(pos{1, 1}, finding{rule: ruleTooLarge}, "the file has more than %d lines and list entries", maxParts)
 		return nil
 	}
@@ -54,6 +54,9 @@ func newSource(data []byte, f *findings) *source {
 	}
 	return &source{text: text, lines: strings.Split(text, "\n")}
 }
+
+// parts counts lines and list entries.
+func parts(text []byte) int { return bytes.Count(text, []byte(",")) + bytes.Count(text, []byte("\n")) }
 
 // isUTF16 recognises UTF-16 by its byte order mark, or by the NUL that every
 // ASCII character brings.

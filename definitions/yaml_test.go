@@ -321,7 +321,7 @@ func TestManyReads(t *testing.T) {
 			b.WriteString("initial: a\nstates: {a: , b: {final: true}}\ntransitions:\n")
 			b.WriteString("  t: {from: a, to: b, args: {" + numbered("a%d: int,", 5000) + "}, set: {" + numbered("f%d: args.a0,", 5000) + "}, when: *w}\n")
 			b.WriteString(numbered("  t%d: {from: a, to: b, when: *w}\n", 1500))
-			quickly(t, 2*time.Second, func() { Parse("m.yaml", []byte(b.String())) })
+			quickly(t, 3*time.Second, func() { Parse("m.yaml", []byte(b.String())) })
 		})
 	}
 }
