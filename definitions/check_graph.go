@@ -1,6 +1,7 @@
 package definitions
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -45,15 +46,7 @@ func (l *loader) checkGraph() {
 	if len(l.m.States) == 0 || l.edges > maxEdges {
 		return
 	}
-	next := make([][]*moveDraft, len(l.m.States))
-	for _, d := range l.drafts {
-		for _, m := range d.moves {
-			for _, s := range m.From {
-				next[l.stateIndex[s]] = append(next[l.stateIndex[s]], m)
-			}
-		}
-	}
-	l.checkFinal(next)
+	l.checkFinal()
 	if !l.lostTarget && !l.lostSource {
 		l.checkReachable()
 	}
@@ -61,17 +54,53 @@ func (l *loader) checkGraph() {
 }
 
 // checkFinal holds that exactly the final states are left by nothing.
-func (l *loader) checkFinal(next [][]*moveDraft) {
-	for i, s := range l.m.States {
-		switch {
-		case s.Final && len(next[i]) > 0:
-			for _, m := range next[i] {
-				l.report(m.at, finding{rule: ruleFinalLeft, name: s.Name}, "%q is final (line %d), so nothing can leave it", s.Name, l.stateAt[s.Name].line)
+func (l *loader) checkFinal() {
+	left := make([]bool, len(l.m.States))
+	for _, d := range l.drafts {
+		for _, m := range d.moves {
+			var final []string
+			for _, name := range m.From {
+				i := l.stateIndex[name]
+				left[i] = true
+				if l.m.States[i].Final {
+					final = append(final, name)
+				}
 			}
-		case !s.Final && len(next[i]) == 0 && !l.lostSource && !l.lostFinal[s.Name]:
+			if len(final) > 0 {
+				l.reportFinalLeft(m, final)
+			}
+		}
+	}
+	for i, s := range l.m.States {
+		if !s.Final && !left[i] && !l.lostSource && !l.lostFinal[s.Name] {
 			l.report(l.stateAt[s.Name], finding{rule: ruleDeadEnd, name: s.Name}, "nothing leaves %q; say {final: true} if it is an end", s.Name)
 		}
 	}
+}
+
+// fewNames is how many names a finding lists.
+const fewNames = 8
+
+// reportFinalLeft reports the final states a move leaves, all at once: in a group they may
+// be many, and so may the moves.
+func (l *loader) reportFinalLeft(m *moveDraft, final []string) {
+	what := finding{rule: ruleFinalLeft, name: final[0]}
+	if len(final) == 1 {
+		l.report(m.at, what, "%q is final (line %d), so nothing can leave it", final[0], l.stateAt[final[0]].line)
+		return
+	}
+	var b strings.Builder
+	for i, name := range final[:min(len(final), fewNames)] {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%q (line %d)", name, l.stateAt[name].line)
+	}
+	more := ""
+	if n := len(final) - fewNames; n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	l.report(m.at, what, "%s%s are final, so nothing can leave them", b.String(), more)
 }
 
 func (l *loader) checkReachable() {
@@ -131,11 +160,10 @@ func (l *loader) checkTimeouts(root *object) {
 		return
 	}
 	drafts := map[string]*draft{}
-	var names []string
 	for _, d := range l.drafts {
 		drafts[d.Name] = d
-		names = append(names, d.Name)
 	}
+	fired := map[*draft]*firing{}
 	for i, s := range l.m.States {
 		if s.Timeout == nil || s.Timeout.Fire == "" {
 			continue
@@ -144,31 +172,48 @@ func (l *loader) checkTimeouts(root *object) {
 		fire := timeout.child("fire")
 		d, ok := drafts[s.Timeout.Fire]
 		if !ok {
-			l.unknown(fire, ruleUnknownTransition, "transition", s.Timeout.Fire, names)
+			l.unknown(fire, ruleUnknownTransition, "transition", s.Timeout.Fire, each(l.drafts, func(d **draft) string { return (*d).Name }))
 			continue
 		}
-		l.checkTimeout(s, d, fire)
+		if fired[d] == nil {
+			fired[d] = newFiring(d)
+		}
+		l.checkTimeout(s, fired[d], fire)
 		l.report(timeout.at, finding{rule: ruleTimeoutNotFired, name: s.Name}, "the timeout of %q is stored and checked, but nothing fires it yet", s.Name)
 	}
 }
 
-func (l *loader) checkTimeout(s State, d *draft, fire *node) {
+// firing is what timeouts ask of a transition.
+type firing struct {
+	*draft
+	leaves    map[string]bool
+	needsArgs bool
+}
+
+func newFiring(d *draft) *firing {
+	f := &firing{draft: d, leaves: map[string]bool{}}
+	for _, m := range d.moves {
+		for _, s := range m.From {
+			f.leaves[s] = true
+		}
+	}
+	f.needsArgs = slices.ContainsFunc(d.Args, func(a Arg) bool { return !a.Optional })
+	return f
+}
+
+func (l *loader) checkTimeout(s State, f *firing, fire *node) {
 	fault := ""
 	switch {
-	case d.object != nil && !d.leaves(s.Name) && !l.lostSource:
+	case f.object != nil && !f.leaves[s.Name] && !l.lostSource:
 		fault = "does not leave it"
-	case slices.ContainsFunc(d.Args, func(a Arg) bool { return !a.Optional }):
+	case f.needsArgs:
 		fault = "needs args, which a timeout does not have"
-	case d.Key.Required:
+	case f.Key.Required:
 		fault = "needs a caller's key, which a timeout does not have"
 	default:
 		return
 	}
-	l.report(fire.at, finding{rule: ruleTimeoutFire, name: d.Name}, "the timeout of %q cannot fire %q: it %s", s.Name, d.Name, fault)
-}
-
-func (d *draft) leaves(state string) bool {
-	return slices.ContainsFunc(d.moves, func(m *moveDraft) bool { return slices.Contains(m.From, state) })
+	l.report(fire.at, finding{rule: ruleTimeoutFire, name: f.Name}, "the timeout of %q cannot fire %q: it %s", s.Name, f.Name, fault)
 }
 
 // child returns the value of a key, or nil.

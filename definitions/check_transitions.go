@@ -1,6 +1,7 @@
 package definitions
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -73,17 +74,24 @@ func (l *loader) checkBranches(d *draft) {
 // move from "*" behind a specific one is no fault: it is what is left.
 func (l *loader) checkAmbiguous(d *draft) {
 	type exit struct {
-		state, when string
-		any         bool
+		state string
+		when  int
+		any   bool
 	}
-	taken := map[exit]int{} // the first move of each
+	taken := map[exit]int{}             // the first move of each
+	conditions := map[string]int{"": 0} // numbers, which are cheaper to compare than texts
 	for i, m := range d.moves {
 		if unreadable(m.When) {
 			continue
 		}
-		when := "true"
+		text := ""
 		if known(m.When) != always {
-			when = meaning(m.When)
+			text = meaning(m.When)
+		}
+		when, seen := conditions[text]
+		if !seen {
+			when = len(conditions)
+			conditions[text] = when
 		}
 		if known(m.When) == never {
 			l.report(m.at, finding{rule: ruleUnreachableBranch, name: d.Name}, "this move of %q is never taken: its condition is never true", d.Name)
@@ -92,7 +100,7 @@ func (l *loader) checkAmbiguous(d *draft) {
 		var first *moveDraft
 		for _, s := range m.From {
 			same, isSame := taken[exit{s, when, m.Any}]
-			all, isAll := taken[exit{s, "true", m.Any}]
+			all, isAll := taken[exit{s, 0, m.Any}]
 			switch {
 			case isAll && (!isSame || all < same):
 				first, unreachable = d.moves[all], append(unreachable, s)
@@ -120,12 +128,14 @@ func (l *loader) reportShadowed(d *draft, m, first *moveDraft, ambiguous, unreac
 // checkSelfMoves looks at moves that leave a row where it is: only a key tells a
 // repeat from a second request.
 func (l *loader) checkSelfMoves(d *draft) {
+	all := readField(d.Set)
 	for _, m := range d.moves {
+		field := cmp.Or(all, readField(m.Move.Set))
 		for i, t := range m.Targets {
 			if !slices.Contains(m.From, t.State) {
 				continue
 			}
-			if field := readField(d.Set, m.Move.Set); field != "" {
+			if field != "" {
 				l.report(m.targetAt[i], finding{rule: ruleSelfMoveReads, name: d.Name},
 					"%q moves %q onto itself and computes %s from the row: a repeated call would count twice; give it a key", d.Name, t.State, field)
 				continue
@@ -137,12 +147,10 @@ func (l *loader) checkSelfMoves(d *draft) {
 }
 
 // readField returns a field whose new value depends on the row.
-func readField(lists ...[]Assignment) string {
-	for _, list := range lists {
-		for _, a := range list {
-			if a.Value.Root != nil && reads(a.Value.Root) {
-				return a.Field
-			}
+func readField(set []Assignment) string {
+	for _, a := range set {
+		if a.Value.Root != nil && reads(a.Value.Root) {
+			return a.Field
 		}
 	}
 	return ""

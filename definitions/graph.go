@@ -46,9 +46,11 @@ func (t *Transition) Edges() iter.Seq[Edge] {
 // once and in the order in which they are tried.
 func (t *Transition) Targets() map[string][]string {
 	targets := map[string][]string{}
+	seen := map[[2]string]bool{}
 	for e := range t.Edges() {
-		if list := targets[e.From]; !slices.Contains(list, e.Target.State) {
-			targets[e.From] = append(list, e.Target.State)
+		if way := [2]string{e.From, e.Target.State}; !seen[way] {
+			seen[way] = true
+			targets[e.From] = append(targets[e.From], e.Target.State)
 		}
 	}
 	return targets

@@ -19,6 +19,7 @@ type loader struct {
 	stateIndex  map[string]int
 	groupStates map[string][]string
 	fieldAt     map[string]pos
+	fieldIndex  map[string]int // into the machine's fields
 	drafts      []*draft
 	fieldEnv    *expr.Env
 	edges       int

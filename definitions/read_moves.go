@@ -1,6 +1,7 @@
 package definitions
 
 import (
+	"iter"
 	"slices"
 	"strings"
 )
@@ -104,22 +105,28 @@ func (l *loader) readSources(m *moveDraft, n *node) {
 	if len(entries) == 1 && entries[0].value == "*" {
 		m.Any = true
 		m.From = l.wildcard(m)
-		l.checkSources(m, n)
+		l.checkSources(m, n, 0)
 		return
 	}
-	lost := len(entries) == 0
+	lost, named := len(entries) == 0, 0
 	for _, item := range entries {
 		states, ok := l.sources(item)
-		m.From = append(m.From, states...)
 		lost = lost || !ok
+		if named += len(states); len(entries) == 1 {
+			m.From = states // a group is shared by all moves that name it
+		} else if l.edges+named <= maxEdges {
+			m.From = append(m.From, states...)
+		}
 	}
-	l.inStateOrder(m.From)
-	m.From = slices.Compact(m.From)
+	if len(entries) > 1 {
+		l.inStateOrder(m.From)
+		m.From = slices.Compact(m.From)
+	}
 	if lost {
 		l.lostSource = true
-		return
+		m.unknown = true
 	}
-	l.checkSources(m, n)
+	l.checkSources(m, n, named)
 }
 
 func (l *loader) sources(n *node) ([]string, bool) {
@@ -151,12 +158,8 @@ func (l *loader) sources(n *node) ([]string, bool) {
 	return []string{state}, true
 }
 
-func (l *loader) groupNames() []string {
-	names := make([]string, len(l.m.Groups))
-	for i := range l.m.Groups {
-		names[i] = "@" + l.m.Groups[i].Name
-	}
-	return names
+func (l *loader) groupNames() iter.Seq[string] {
+	return each(l.m.Groups, func(g *Group) string { return "@" + g.Name })
 }
 
 // wildcard expands "*": every state that is not final, but for the targets. Moves
@@ -182,18 +185,19 @@ func (l *loader) wildcard(m *moveDraft) []string {
 	return states
 }
 
-// checkSources holds that a move leaves something, and that the sum of all moves
-// stays within what can be checked at once.
-func (l *loader) checkSources(m *moveDraft, n *node) {
+// checkSources holds that a move leaves something, and that the sum of all moves, with
+// the sources as they were named, stays within what can be checked at once.
+func (l *loader) checkSources(m *moveDraft, n *node, named int) {
 	before := l.edges
-	l.edges += len(m.From) * max(len(m.Targets), 1)
+	l.edges += max(named, len(m.From)*max(len(m.Targets), 1))
 	if l.edges > maxEdges {
 		if before <= maxEdges {
 			l.report(n.at, finding{rule: ruleTooManyEdges}, "the moves of this machine have more than %d sources, groups and \"*\" expanded", maxEdges)
 		}
+		m.From, l.lostSource = nil, true
 		return
 	}
-	if len(m.From) == 0 {
+	if len(m.From) == 0 && !m.unknown {
 		l.report(n.at, finding{rule: ruleNoSource}, "this move leaves no state: every state is final or its own target")
 	}
 }

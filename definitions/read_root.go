@@ -145,7 +145,7 @@ func (l *loader) readUnique(root *object) {
 func (l *loader) readUniqueKey(n *node) []string {
 	var key []string
 	for _, item := range l.list(n, "a unique key") {
-		f, ok := l.m.Field(item.value)
+		f, ok := l.field(item.value)
 		if !ok {
 			l.unknownField(item)
 			continue

@@ -1,6 +1,7 @@
 package definitions
 
 import (
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -150,8 +151,8 @@ func (l *loader) stateRef(n *node, what string) (string, bool) {
 }
 
 // unknown reports a name that is declared nowhere, and returns the nearest that is.
-func (l *loader) unknown(n *node, rule, what, name string, known []string) (near string) {
-	near = l.nearest(name, slices.Values(known))
+func (l *loader) unknown(n *node, rule, what, name string, known iter.Seq[string]) (near string) {
+	near = l.nearest(name, known)
 	if odd := oddCharacter(name); odd != "" {
 		l.report(n.at, finding{rule, name, near}, "unknown %s %q, which holds %s", what, name, odd)
 	} else {
@@ -160,12 +161,19 @@ func (l *loader) unknown(n *node, rule, what, name string, known []string) (near
 	return near
 }
 
-func (l *loader) stateNames() []string {
-	names := make([]string, len(l.m.States))
-	for i := range l.m.States {
-		names[i] = l.m.States[i].Name
+func (l *loader) stateNames() iter.Seq[string] {
+	return each(l.m.States, func(s *State) string { return s.Name })
+}
+
+// each returns the names of a list without making another for every question.
+func each[T any](list []T, name func(*T) string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range list {
+			if !yield(name(&list[i])) {
+				return
+			}
+		}
 	}
-	return names
 }
 
 func (l *loader) readInitial(root *object) {

@@ -1,7 +1,7 @@
 package definitions
 
 import (
-	"maps"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -114,7 +114,20 @@ func (l *loader) readFields(root *object) {
 		l.m.Fields = append(l.m.Fields, f)
 	}
 	slices.SortFunc(l.m.Fields, func(a, b Field) int { return strings.Compare(a.Name, b.Name) })
+	l.fieldIndex = make(map[string]int, len(l.m.Fields))
+	for i := range l.m.Fields {
+		l.fieldIndex[l.m.Fields[i].Name] = i
+	}
 	l.checkFieldColumns()
+}
+
+// field is [Machine.Field] where many are looked for.
+func (l *loader) field(name string) (*Field, bool) {
+	i, ok := l.fieldIndex[name]
+	if !ok {
+		return nil, false
+	}
+	return &l.m.Fields[i], true
 }
 
 func (l *loader) readField(p pair) Field {
@@ -245,4 +258,6 @@ func (l *loader) unknownField(n *node) {
 }
 
 // fieldNames returns the names of all fields, sorted.
-func (l *loader) fieldNames() []string { return slices.Sorted(maps.Keys(l.fieldAt)) }
+func (l *loader) fieldNames() iter.Seq[string] {
+	return each(l.m.Fields, func(f *Field) string { return f.Name })
+}

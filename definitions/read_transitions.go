@@ -1,7 +1,7 @@
 package definitions
 
 import (
-	"maps"
+	"iter"
 	"slices"
 	"strings"
 
@@ -14,6 +14,7 @@ type draft struct {
 	at     pos // of its name
 	object *object
 	args   map[string]pos
+	arg    map[string]int // into Args
 	env    *expr.Env
 	// If the args could not be read, any name may be one of them.
 	lostArgs bool
@@ -30,6 +31,7 @@ type moveDraft struct {
 	at       pos            // of its `from`
 	set      map[string]pos // fields written at move level
 	targetAt []pos
+	unknown  bool // a source is
 }
 
 func (l *loader) readTransitions(root *object) {
@@ -93,6 +95,19 @@ func (l *loader) readArgs(d *draft) {
 		d.Args = append(d.Args, l.readArg(p))
 	}
 	slices.SortFunc(d.Args, func(a, b Arg) int { return strings.Compare(a.Name, b.Name) })
+	d.arg = make(map[string]int, len(d.Args))
+	for i := range d.Args {
+		d.arg[d.Args[i].Name] = i
+	}
+}
+
+// Arg is that of [Transition] where many are looked for.
+func (d *draft) Arg(name string) (*Arg, bool) {
+	i, ok := d.arg[name]
+	if !ok {
+		return nil, false
+	}
+	return &d.Args[i], true
 }
 
 func (l *loader) readArg(p pair) Arg {
@@ -160,7 +175,7 @@ func (l *loader) readSet(o *object, d *draft) ([]Assignment, map[string]pos) {
 // assigned finds the field a `set` writes.
 func (l *loader) assigned(key *node) (*Field, bool) {
 	t := &l.m.Table
-	if f, ok := l.m.Field(key.value); ok {
+	if f, ok := l.field(key.value); ok {
 		return f, true
 	}
 	for _, own := range [][2]string{{"id", t.ID.Name}, {"status", t.Status.Name}, {"version", t.Version}} {
@@ -237,13 +252,16 @@ func (l *loader) keyPart(n *node, d *draft) (string, bool) {
 	return name, true
 }
 
-func (d *draft) argNames() []string { return slices.Sorted(maps.Keys(d.args)) }
+func (d *draft) argNames() iter.Seq[string] {
+	return each(d.Args, func(a *Arg) string { return a.Name })
+}
 
 func (l *loader) readIdentity(d *draft) {
 	n := d.object.get("identity")
 	if n == nil {
 		return
 	}
+	written := d.writtenArgs()
 	for _, item := range l.list(n, "identity") {
 		arg, ok := d.Arg(item.value)
 		if !ok {
@@ -254,7 +272,9 @@ func (l *loader) readIdentity(d *draft) {
 			l.report(item.at, finding{rule: ruleSecretIdentity, name: arg.Name}, "%s is secret, and an identity is compared with what the journal holds", arg.Name)
 		}
 		d.Identity = append(d.Identity, arg.Name)
-		l.checkWritten(d, item, arg.Name)
+		if !written[arg.Name] && !d.lostSet && len(d.moves) > 0 {
+			l.report(item.at, finding{rule: ruleIdentityNotWritten, name: arg.Name}, "identity %s is not kept: write it to a field with set: {FIELD: args.%s}", arg.Name, arg.Name)
+		}
 	}
 }
 
@@ -272,18 +292,29 @@ func (l *loader) unknownArg(d *draft, n *node, name string) {
 	}
 }
 
-// checkWritten holds that every move keeps an identity arg in a field of its own.
-func (l *loader) checkWritten(d *draft, n *node, arg string) {
-	copies := func(a Assignment) bool {
-		return a.Value.Root != nil && a.Value.Root.Op == expr.OpArg && a.Value.Root.Name == arg
+// writtenArgs returns the args that every move keeps in a field of its own.
+func (d *draft) writtenArgs() map[string]bool {
+	written := map[string]bool{}
+	for arg := range copied(d.Set) {
+		written[arg] = true
 	}
-	if d.lostSet || slices.ContainsFunc(d.Set, copies) {
-		return
-	}
+	moves := map[string]int{} // that write an arg
 	for _, m := range d.moves {
-		if !slices.ContainsFunc(m.Set, copies) {
-			l.report(n.at, finding{rule: ruleIdentityNotWritten, name: arg}, "identity %s is not kept: write it to a field with set: {FIELD: args.%s}", arg, arg)
-			return
+		for arg := range copied(m.Set) {
+			moves[arg]++
+			written[arg] = written[arg] || moves[arg] == len(d.moves)
 		}
 	}
+	return written
+}
+
+// copied returns the args that assignments write as they are.
+func copied(set []Assignment) map[string]bool {
+	args := make(map[string]bool, len(set))
+	for _, a := range set {
+		if a.Value.Root != nil && a.Value.Root.Op == expr.OpArg {
+			args[a.Value.Root.Name] = true
+		}
+	}
+	return args
 }

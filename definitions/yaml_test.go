@@ -326,6 +326,73 @@ func TestManyReads(t *testing.T) {
 	}
 }
 
+// TestManyOfTwo: where there are many of one thing and many of another, the work is that of
+// both, and not that of each with each.
+func TestManyOfTwo(t *testing.T) {
+	const head = "machine: m\ntable: {name: t}\n"
+	const ab = "initial: a\nstates: {a: , b: {final: true}}\n"
+	states := func(n int, body string) string {
+		return "initial: a\nstates:\n  a:\n  b: {final: true}\n" + numbered("  s%d: "+body+"\n", n)
+	}
+	list := func(format string, n int) string { return "[" + strings.TrimSuffix(numbered(format+",", n), ",") + "]" }
+	for title, text := range map[string]string{
+		"fields and names that are none": head + "fields:\n" + numbered("  f%d: {type: int}\n", 20_000) + ab + "unique: [" + list("q%d", 60_000) + "]\ntransitions: {go: {from: a, to: b}}\n",
+		"fields and what is set":         head + "fields:\n" + numbered("  f%d: {type: int}\n", 22_000) + ab + "transitions: {go: {from: a, to: b, set: {" + numbered("f%d: 1,", 22_000) + "}}}\n",
+		"states and names that are none": head + states(20_000, "") + "transitions: {go: {from: " + list("q%d", 60_000) + ", to: b}}\n",
+		"groups and names that are none": head + ab + "groups:\n" + numbered("  g%d: [a]\n", 20_000) + "transitions: {go: {from: " + list("'@q%d'", 50_000) + ", to: b}}\n",
+		"args and names that are none":   head + ab + "transitions: {go: {from: a, to: b, args: {" + numbered("a%d: int,", 20_000) + "}, identity: " + list("q%d", 60_000) + "}}\n",
+		"args and their identity": head + "fields:\n" + numbered("  f%d: {type: int}\n", 12_000) + ab + "transitions: {go: {args: {" + numbered("a%d: int,", 12_000) + "}, identity: " + list("a%d", 12_000) +
+			", moves: [{from: a, to: b, set: {" + numbered("f%d: args.a%[1]d,", 12_000) + "}}]}}\n",
+		"args and parts of a key":          head + ab + "transitions: {go: {from: a, to: b, args: {" + numbered("a%d: int,", 30_000) + "}, key: " + list("args.a%d", 30_000) + "}}\n",
+		"timeouts and sources":             head + states(9000, "{timeout: {after: 1m, fire: x}}") + "groups: {g: " + list("s%d", 9000) + "}\ntransitions: {x: {moves: [" + numbered("{from: '@g', to: b, when: n == %d},", 100) + "]}}\nfields: {n: {type: int}}\n",
+		"timeouts and args":                head + states(9000, "{timeout: {after: 1m, fire: x}}") + "transitions: {x: {from: a, to: b, args: {" + numbered("a%d: 'int?',", 25_000) + "}}}\n",
+		"timeouts and names that are none": head + states(10_000, "{timeout: {after: 1m, fire: q}}") + "transitions:\n" + numbered("  t%d: {from: a, to: b}\n", 20_000),
+		"moves onto themselves and what is set": head + "fields:\n" + numbered("  f%d: {type: int}\n", 12_000) + ab + "transitions: {go: {set: {" + numbered("f%d: 1,", 12_000) + "}, moves: [" +
+			numbered("{from: a, to: a, when: f1 == %d},", 10_000) + "]}}\n",
+		"sources and long conditions":  head + "fields: {n: {type: int}}\n" + states(4000, "") + "groups: {g: " + list("s%d", 4000) + "}\ntransitions: {go: {moves: [" + numbered("{from: '@g', to: b, when: '"+strings.Repeat("n + ", 150)+"1 == %d'},", 240) + "]}}\n",
+		"moves and groups":             head + states(15_000, "") + "groups: {g: " + list("s%d", 15_000) + "}\ntransitions:\n" + numbered("  t%d: {from: '@g', to: b}\n", 20_000),
+		"moves and groups, none known": head + states(15_000, "") + "groups: {g: " + list("s%d", 15_000) + "}\ntransitions:\n" + numbered("  t%d: {from: ['@g', q], to: b}\n", 15_000),
+		"moves and overlapping groups": head + states(300, "") + "groups:\n" + strings.ReplaceAll(numbered("  g%d: *\n", 300), "*", list("s%d", 300)) + "transitions:\n" + strings.ReplaceAll(numbered("  t%d: {from: *, to: b}\n", 100), "*", list("'@g%d'", 300)),
+		"sources and targets":          head + "fields: {n: {type: int}}\n" + states(16_000, "") + "groups: {g: " + list("s%d", 16_000) + "}\ntransitions: {go: {from: '@g', to: " + list("{state: s%d, when: n == %[1]d}", 16_000) + "}}\n",
+		"final states and moves":       head + strings.Replace(states(1000, "{final: true}"), "a: {final: true}", "a:", 1) + "groups: {g: " + list("s%d", 1000) + "}\ntransitions:\n" + numbered("  t%d: {from: '@g', to: b}\n", 990),
+	} {
+		t.Run(title, func(t *testing.T) {
+			if len(text) > maxFileSize {
+				t.Fatalf("%d bytes", len(text))
+			}
+			var err error
+			took := quickly(t, 3*time.Second, func() { _, err = Parse("m.yaml", []byte(text)) })
+			var problems Problems
+			if errors.As(err, &problems); hasRule(problems, ruleSyntax) || hasRule(problems, ruleTooLarge) {
+				t.Errorf("%v", problems[0])
+			}
+			t.Logf("%v, %d findings", took.Round(time.Millisecond), len(problems))
+		})
+	}
+}
+
+// TestFinalStatesLeft: a move that leaves several final states is one finding.
+func TestFinalStatesLeft(t *testing.T) {
+	text := "machine: m\ntable: {name: t}\ninitial: a\nstates: {a: , " + numbered("z%d: {final: true}, ", 10) + "}\ngroups: {g: [a, " + numbered("z%d, ", 10) + "]}\n" +
+		"transitions:\n  x: {from: \"@g\", to: a}\n  y: {from: [z1, a, z0], to: z3}\n"
+	_, err := Parse("m.yaml", []byte(text))
+	var got []string
+	var problems Problems
+	errors.As(err, &problems)
+	for _, p := range problems {
+		if p.Rule == ruleFinalLeft {
+			got = append(got, fmt.Sprintf("%d:%d %s: %s", p.Line, p.Column, p.Name, p.Message))
+		}
+	}
+	want := []string{
+		`7:13 z0: "z0" (line 4), "z1" (line 4), "z2" (line 4), "z3" (line 4), "z4" (line 4), "z5" (line 4), "z6" (line 4), "z7" (line 4) and 2 more are final, so nothing can leave them`,
+		`8:13 z0: "z0" (line 4), "z1" (line 4) are final, so nothing can leave them`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestOneLongLine: a place in a line is found without reading all of the line again.
 func TestOneLongLine(t *testing.T) {
 	text := strings.Replace(small, "\n  go: {from: a, to: b}", " {go: {from: a, to: b}"+numbered(", t%d: {from: a, to: b, when: q ==}", 20_000)+"}", 1)
