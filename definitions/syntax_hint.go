@@ -78,7 +78,8 @@ func oddIndent(text string) string {
 	return ""
 }
 
-var flowEntry = regexp.MustCompile(`(?:[{,]\s*)([\pL\pN_][\pL\pN_.-]*):\s+([^\s"'{\[&*!|>,}\]][^\n]*)`)
+// flowEntry ends where the value begins: it is looked for behind every entry of a line.
+var flowEntry = regexp.MustCompile(`(?:[{,]\s*)([\pL\pN_][\pL\pN_.-]*):\s+([^\s"'{\[&*!|>,}\]])`)
 
 // unquotedFlow finds the entry of a flow mapping whose value holds a sign of
 // YAML's own, and returns it. Without a mapping a bare `string?` in a list is

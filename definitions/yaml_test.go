@@ -182,6 +182,9 @@ func TestBombs(t *testing.T) {
 		{"exclamation marks", strings.Repeat("!", n), ruleUnknownTag},
 		{"apostrophes", "a: '" + strings.Repeat("''", n/2-4) + "'", ruleUnknownKey},
 		{"unknown states", small + numbered("  t%d: {from: q%[1]d, to: r%[1]d}\n", 15_000), ruleUnknownState},
+		{"a syntax error in a long line", "a: {" + strings.Repeat("k: v, ", 100_000) + "]\n", ruleSyntax},
+		{"open brackets in a long line", "a: {" + strings.Repeat("k: (v, ", 100_000) + "]\n", ruleSyntax},
+		{"open quotes in a long line", "a: {" + strings.Repeat("k: v'v, ", 100_000) + "]\n", ruleSyntax},
 		{"syntax error at the end", small + numbered("  t%d: {from: a, to: b}\n", 25_000) + " x\n", ruleSyntax},
 	}
 	for _, tt := range tests {
