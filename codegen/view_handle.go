@@ -29,20 +29,18 @@ type handleMove struct {
 // handle is the name of the handle of a state.
 func (v *fileView) handle(state string) string { return v.Type + definitions.GoSuffix(state) }
 
-func (v *fileView) addHandles(m *definitions.Machine) {
-	targets := make([]map[string][]string, len(m.Transitions))
-	for j := range m.Transitions {
-		targets[j] = m.Transitions[j].Targets()
-	}
-	for _, s := range m.States {
+func (v *fileView) addHandles(m *definitions.Machine, order stateOrder) {
+	v.Handles = make([]handleView, len(m.States))
+	for i, s := range m.States {
 		h := handleView{Type: v.handle(s.Name)}
 		h.Doc = comment(wrap(fmt.Sprintf("%s is a row in state %s.", h.Type, s.Name), docWidth)...)
-		for j := range m.Transitions {
-			if to := targets[j][s.Name]; len(to) > 0 {
-				h.Moves = append(h.Moves, v.handleMove(h.Type, s.Name, j, to))
-			}
+		v.Handles[i] = h
+	}
+	for j := range m.Transitions {
+		for from, to := range m.Transitions[j].Targets() {
+			h := &v.Handles[order[from]]
+			h.Moves = append(h.Moves, v.handleMove(h.Type, from, j, to))
 		}
-		v.Handles = append(v.Handles, h)
 	}
 	v.FirstHandle = "[" + v.Handles[0].Type + "], …"
 }

@@ -40,11 +40,11 @@ type argView struct {
 	FromValue string // reads the arg from the engine's values
 }
 
-func newTransitionView(v *fileView, m *definitions.Machine, t *definitions.Transition) transitionView {
+func newTransitionView(v *fileView, m *definitions.Machine, order stateOrder, t *definitions.Transition) transitionView {
 	suffix := definitions.GoSuffix(t.Name)
 	tv := transitionView{
 		Const: "Transition" + suffix, Quoted: quote(t.Name), Method: definitions.GoName(t.Name), Can: "Can" + suffix,
-		Sources: newMemberView(sources(m, t)), Conditional: conditional(t),
+		Sources: newMemberView(order.sources(t)), Conditional: conditional(t),
 		Row: v.Type, IDType: v.IDType, CallID: v.CallID, RowID: "o.ID", CallArgs: "nil", RowValues: "nil",
 	}
 	if v.IntID {
@@ -89,20 +89,34 @@ func (tv *transitionView) addArgs(t *definitions.Transition) {
 	tv.ArgValues = elements(values)
 }
 
+// stateOrder is where each state stands, so that what concerns a few of many states need
+// not ask them all.
+type stateOrder map[string]int
+
+func newStateOrder(m *definitions.Machine) stateOrder {
+	order := make(stateOrder, len(m.States))
+	for i := range m.States {
+		order[m.States[i].Name] = i
+	}
+	return order
+}
+
 // sources lists the states a transition leaves, in state order.
-func sources(m *definitions.Machine, t *definitions.Transition) []string {
-	from := map[string]bool{}
+func (o stateOrder) sources(t *definitions.Transition) []string {
+	if len(t.Moves) == 1 {
+		return t.Moves[0].From // it has this order
+	}
+	seen := map[string]bool{}
+	var names []string
 	for _, move := range t.Moves {
 		for _, s := range move.From {
-			from[s] = true
+			if !seen[s] {
+				seen[s] = true
+				names = append(names, s)
+			}
 		}
 	}
-	var names []string
-	for _, s := range m.States {
-		if from[s.Name] {
-			names = append(names, s.Name)
-		}
-	}
+	slices.SortFunc(names, func(a, b string) int { return o[a] - o[b] })
 	return names
 }
 

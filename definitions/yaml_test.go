@@ -347,7 +347,7 @@ func TestManyOfTwo(t *testing.T) {
 		"args and their identity": head + "fields:\n" + numbered("  f%d: {type: int}\n", 12_000) + ab + "transitions: {go: {args: {" + numbered("a%d: int,", 12_000) + "}, identity: " + list("a%d", 12_000) +
 			", moves: [{from: a, to: b, set: {" + numbered("f%d: args.a%[1]d,", 12_000) + "}}]}}\n",
 		"args and parts of a key":          head + ab + "transitions: {go: {from: a, to: b, args: {" + numbered("a%d: int,", 30_000) + "}, key: " + list("args.a%d", 30_000) + "}}\n",
-		"timeouts and sources":             head + states(9000, "{timeout: {after: 1m, fire: x}}") + "groups: {g: " + list("s%d", 9000) + "}\ntransitions: {x: {moves: [" + numbered("{from: '@g', to: b, when: n == %d},", 100) + "]}}\nfields: {n: {type: int}}\n",
+		"timeouts and sources":             head + states(9000, "{timeout: {after: 1m, fire: x}}") + "groups: {g: " + list("s%d", 1000) + "}\ntransitions: {x: {moves: [" + numbered("{from: '@g', to: b, when: n == %d},", 900) + "]}}\nfields: {n: {type: int}}\n",
 		"timeouts and args":                head + states(9000, "{timeout: {after: 1m, fire: x}}") + "transitions: {x: {from: a, to: b, args: {" + numbered("a%d: 'int?',", 25_000) + "}}}\n",
 		"timeouts and names that are none": head + states(10_000, "{timeout: {after: 1m, fire: q}}") + "transitions:\n" + numbered("  t%d: {from: a, to: b}\n", 20_000),
 		"moves onto themselves and what is set": head + "fields:\n" + numbered("  f%d: {type: int}\n", 12_000) + ab + "transitions: {go: {set: {" + numbered("f%d: 1,", 12_000) + "}, moves: [" +
