@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -30,9 +31,14 @@ func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
+	out := &output{w: stdout}
+	root.SetOut(out)
 	root.SetErr(stderr)
+	addCompletion(root)
 	cmd, err := root.ExecuteC()
+	if err == nil && out.err != nil { // of help, which tells nobody
+		err = fmt.Errorf("write to standard output: %w", out.err)
+	}
 	var usage usageError
 	switch {
 	case err == nil:
@@ -45,6 +51,20 @@ func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "fsmgen: %v\n", err)
 	}
 	return exitFailure
+}
+
+// output remembers the first error of writing.
+type output struct {
+	w   io.Writer
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
 }
 
 const rootHelp = `fsmgen turns the definition of a state machine, one YAML file, into a typed Go
@@ -76,6 +96,29 @@ func newRoot() *cobra.Command {
 	root.SetHelpCommand(newHelp(root))
 	root.AddCommand(newInit(), newCheck(), newGenerate(), newDiff(), newDDL(), newDiagram())
 	return root
+}
+
+// addCompletion adds cobra's verb, which would answer a shell that does not exist with
+// success. The scripts go to the output that root has by then.
+func addCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			c.Args, c.RunE = cobra.ArbitraryArgs, noShell
+		}
+	}
+}
+
+// noShell answers a call of completion that names no shell it knows.
+func noShell(cmd *cobra.Command, args []string) error {
+	var shells []string
+	for _, c := range cmd.Commands() {
+		shells = append(shells, c.Name())
+	}
+	if len(args) == 0 {
+		return usagef("no shell given: %s", strings.Join(shells, ", "))
+	}
+	return usagef("there is no completion for %q: %s", args[0], strings.Join(shells, ", "))
 }
 
 // newHelp is in place of cobra's, which answers a verb that does not exist with success.

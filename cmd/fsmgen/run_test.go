@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -21,6 +23,21 @@ func TestEveryVerbTeaches(t *testing.T) {
 			t.Errorf("%s lacks help or an example", cmd.CommandPath())
 		}
 	})
+}
+
+// full is a disk without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+// TestLostOutputIsAFailure: also of help, which has no error of its own.
+func TestLostOutputIsAFailure(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"--version"}, {"help", "check"}, {"completion", "bash"}} {
+		var stderr bytes.Buffer
+		if code := Run(args, nil, full{}, &stderr); code != exitFailure || !strings.Contains(stderr.String(), "no space left") {
+			t.Errorf("%v: exit code %d, stderr %q", args, code, stderr.String())
+		}
+	}
 }
 
 func TestUsageMistakesAreFailures(t *testing.T) {
