@@ -96,7 +96,11 @@ const nextSteps = `fsmgen: next: "go generate". It runs "go tool fsmgen", which 
 
 // starter is a definition that says what most first questions are about.
 func starter(name string) string {
-	return strings.ReplaceAll(starterText, "NAME", name)
+	text := starterText
+	if name == "null" { // of all names the one that YAML reads as none
+		text = strings.Replace(text, "machine: NAME", `machine: "NAME"`, 1)
+	}
+	return strings.ReplaceAll(text, "NAME", name)
 }
 
 const starterText = `# A state machine over one table. "fsmgen check NAME.yaml" says what is wrong with
