@@ -39,7 +39,7 @@ are printed and do not change the exit code. FILE may be "-" for standard input.
 func check(cmd *cobra.Command, format string, paths []string) error {
 	var all definitions.Problems
 	var failed error // of files that could not be read: what the others have is told all the same
-	for _, path := range paths {
+	for _, path := range once(paths) {
 		m, problems, err := load(cmd, path)
 		if err != nil {
 			failed = errors.Join(failed, err)

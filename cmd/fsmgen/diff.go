@@ -39,7 +39,7 @@ and no longer). The exit code is 1 if there is one, so that CI can ask.`,
 					result = errFindings
 				}
 			}
-			if result != nil && len(problems) == 0 {
+			if result != nil && !problems.Failed() {
 				fmt.Fprintln(cmd.ErrOrStderr(), "fsmgen: run fsmgen generate, and delete what is orphaned")
 			}
 			return result

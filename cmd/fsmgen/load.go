@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,48 @@ const stdinName = "-"
 
 // maxStdin is more than a definition may have: what is longer is a finding of the loader.
 const maxStdin = 2 << 20
+
+// once leaves out the files that were named before, in whatever spelling.
+func once(paths []string) []string {
+	seen := map[string]bool{}
+	var kept []string
+	for _, path := range paths {
+		real := realFile(path)
+		if path == stdinName {
+			real = stdinName
+		}
+		if !seen[real] {
+			seen[real] = true
+			kept = append(kept, path)
+		}
+	}
+	return kept
+}
+
+// realPath is the one spelling of a path: absolute, with links followed as far as it
+// exists.
+func realPath(path string) string {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return filepath.Clean(path)
+	}
+	rest := ""
+	for dir := path; ; dir = filepath.Dir(dir) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if dir == filepath.Dir(dir) {
+			return path
+		}
+		rest = filepath.Join(filepath.Base(dir), rest)
+	}
+}
+
+// realFile is [realPath] of a file that may itself be a link: what is generated from it
+// belongs beside the link.
+func realFile(path string) string {
+	return filepath.Join(realPath(filepath.Dir(path)), filepath.Base(path))
+}
 
 // load reads one definition. The findings, warnings among them, come beside the
 // machine, which is nil where one is an error; err is a failure of the system.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"go/ast"
 	"go/build/constraint"
 	"go/parser"
 	"go/token"
@@ -20,13 +21,15 @@ import (
 type directory struct {
 	path  string
 	files map[string][]byte // Go files by name
-	// irregular are names of Go files that are links, directories and the like.
+	// irregular are names of Go files that are links, directories and the like. Those
+	// behind links are read, as the go tool does, and never written.
 	irregular map[string]bool
+	linked    map[string][]byte
 }
 
 // readDirectory reads the Go files of a directory; one that does not exist is empty.
 func readDirectory(path string) (*directory, error) {
-	d := &directory{path: path, files: map[string][]byte{}, irregular: map[string]bool{}}
+	d := &directory{path: path, files: map[string][]byte{}, irregular: map[string]bool{}, linked: map[string][]byte{}}
 	entries, err := os.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return d, nil
@@ -39,6 +42,9 @@ func readDirectory(path string) (*directory, error) {
 		case !strings.HasSuffix(name, ".go"):
 		case !e.Type().IsRegular():
 			d.irregular[name] = true
+			if data, ok := readLinked(filepath.Join(path, name)); ok {
+				d.linked[name] = data
+			}
 		default:
 			data, err := os.ReadFile(filepath.Join(path, name))
 			if err != nil {
@@ -50,16 +56,29 @@ func readDirectory(path string) (*directory, error) {
 	return d, nil
 }
 
+// readLinked reads a regular file behind a link. What cannot be read is no file of the
+// package.
+func readLinked(path string) ([]byte, bool) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, false
+	}
+	data, err := os.ReadFile(path)
+	return data, err == nil
+}
+
 // packages lists the package names of the hand-written files, sorted. Files that
 // do not compile count as long as their package clause can be read.
 func (d *directory) packages() []string {
 	var names []string
-	for name, data := range d.files {
-		if codegen.IsGenerated(data) {
-			continue
-		}
-		if pkg, ok := packageClause(name, data); ok {
-			names = append(names, pkg)
+	for _, files := range []map[string][]byte{d.files, d.linked} {
+		for name, data := range files {
+			if codegen.IsGenerated(data) {
+				continue
+			}
+			if pkg, ok := packageClause(name, data); ok {
+				names = append(names, pkg)
+			}
 		}
 	}
 	slices.Sort(names)
@@ -69,11 +88,11 @@ func (d *directory) packages() []string {
 // packageClause returns the package a Go file belongs to. Files that the go tool
 // leaves out of the package (hidden, ignored, documentation) belong to none.
 func packageClause(name string, data []byte) (string, bool) {
-	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || ignored(data) {
+	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
 		return "", false
 	}
-	file, err := parser.ParseFile(token.NewFileSet(), name, data, parser.PackageClauseOnly)
-	if err != nil || file.Name == nil || file.Name.Name == "documentation" {
+	file, err := parser.ParseFile(token.NewFileSet(), name, data, parser.PackageClauseOnly|parser.ParseComments)
+	if err != nil || file.Name == nil || file.Name.Name == "documentation" || ignored(file) {
 		return "", false
 	}
 	pkg := file.Name.Name
@@ -86,17 +105,17 @@ func packageClause(name string, data []byte) (string, bool) {
 // ignored reports whether a build constraint leaves a file out on every system, as it
 // does with scripts and tools that only lie beside a package: tags of one's own are not
 // given, all others may be.
-func ignored(data []byte) bool {
-	for line := range strings.Lines(string(data)) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "package ") {
-			return false
+func ignored(file *ast.File) bool {
+	for _, group := range file.Comments {
+		for _, c := range group.List {
+			if c.Pos() > file.Package {
+				return false
+			}
+			if constraint.IsGoBuild(c.Text) {
+				expr, err := constraint.Parse(c.Text)
+				return err == nil && !satisfiable(expr)
+			}
 		}
-		if !constraint.IsGoBuild(line) {
-			continue
-		}
-		expr, err := constraint.Parse(line)
-		return err == nil && !satisfiable(expr)
 	}
 	return false
 }
@@ -143,19 +162,14 @@ func sourceOf(data []byte) string {
 // output where both are in one module, else the base name, so that no path of this
 // machine ever gets into a file.
 func relativeSource(definition, out string) string {
-	base := filepath.Base(definition)
-	file, err1 := filepath.Abs(definition)
-	dir, err2 := filepath.Abs(out)
-	if err1 != nil || err2 != nil {
-		return base
-	}
+	file, dir := realFile(definition), realPath(out)
 	root, ok := moduleRoot(dir)
 	if !ok || !inside(root, file) {
-		return base
+		return filepath.Base(definition)
 	}
 	rel, err := filepath.Rel(dir, file)
 	if err != nil {
-		return base
+		return filepath.Base(definition)
 	}
 	return filepath.ToSlash(rel)
 }

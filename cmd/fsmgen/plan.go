@@ -43,22 +43,19 @@ func (t *target) plans(cmd *cobra.Command, paths []string) ([]*plan, definitions
 	}
 	var all []*plan
 	var found definitions.Problems
-	taken, seen := map[string]string{}, map[string]bool{}
-	for _, path := range paths {
-		if seen[filepath.Clean(path)] {
-			continue
-		}
-		seen[filepath.Clean(path)] = true
+	taken := map[string]string{}
+	for _, path := range once(paths) {
 		p, err := t.plan(cmd, path)
 		if err != nil {
 			return nil, nil, err
 		}
 		if p.dir != nil {
-			if first, twice := taken[p.dir.path]; twice {
+			dir := realPath(p.dir.path)
+			if first, twice := taken[dir]; twice {
 				p.problems = append(p.problems, finding(path, "one-machine-per-package", "",
 					"%s would be generated into the same directory: give each machine its own, or generate one with --out DIR", first))
 			}
-			taken[p.dir.path] = path
+			taken[dir] = path
 		}
 		all = append(all, p)
 		found = append(found, p.problems...)
@@ -97,7 +94,7 @@ func (t *target) plan(cmd *cobra.Command, path string) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.compare(opts.Source)
+	p.compare()
 	return p, nil
 }
 
@@ -134,7 +131,8 @@ func (t *target) packageName(p *plan, m *definitions.Machine, file string) (pkg 
 
 // compare finds what differs on disk, and refuses what must not be touched: that is a
 // finding, and no drift beside it.
-func (p *plan) compare(source string) {
+func (p *plan) compare() {
+	source := sourceOf(p.files[0].Data)
 	for _, f := range p.files {
 		if p.dir.irregular[f.Name] {
 			p.refuse("file-in-the-way", f.Name, "%s is not a regular file: move it away, or generate elsewhere with --out DIR",
