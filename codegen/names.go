@@ -70,6 +70,7 @@ func collisions(m *definitions.Machine) []collision {
 	typ := definitions.GoName(m.Name)
 	pkg.declare(typ, machine)
 	pkg.declare("New"+typ, "the generated New"+typ)
+	pkg.declare("Test"+typ+"FSM", "the generated test")
 	for _, s := range m.States {
 		pkg.declare("State"+definitions.GoSuffix(s.Name), "state "+s.Name)
 		pkg.declare(typ+definitions.GoSuffix(s.Name), "the handle of state "+s.Name)

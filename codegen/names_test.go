@@ -88,6 +88,11 @@ func TestCollisionsAreFindings(t *testing.T) {
 			m.States = append(m.States, definitions.State{Name: "in_two"}, definitions.State{Name: "in-two"})
 			return m
 		},
+		"TestTestFSM": func() *definitions.Machine {
+			m := machine("test")
+			m.States = append(m.States, definitions.State{Name: "testFSM"})
+			return m
+		},
 		"GroupOpen": func() *definitions.Machine {
 			m := machine("x")
 			m.Groups = []definitions.Group{{Name: "open"}, {Name: "OPEN"}}
