@@ -82,3 +82,15 @@ func TestSetNull(t *testing.T) {
 		}
 	}
 }
+
+// TestFloatDefault: a default that no float is exactly is a finding, as it is in an
+// expression.
+func TestFloatDefault(t *testing.T) {
+	for text, want := range map[string]string{"0.1": "", "9007199254740992": "", "9007199254740993": "7:36 bad-default", "1e-400": "7:36 bad-default"} {
+		var rules []string
+		if want != "" {
+			rules = []string{want}
+		}
+		check(t, []byte(small+"fields: {f: {type: float, default: "+text+"}}\n"), rules...)
+	}
+}

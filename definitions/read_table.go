@@ -211,7 +211,7 @@ func (l *loader) readDefault(o *object, f Field) *Default {
 	if text == "now()" && f.Type == expr.Time {
 		return &Default{Text: text, Now: true}
 	}
-	value, err := expr.ParseText(f.Type, f.Scale, text)
+	value, err := expr.ParseDefault(f.Type, f.Scale, text)
 	if err != nil {
 		l.report(n.at, finding{rule: ruleBadDefault, name: text}, "the default %q of %s cannot be read as %s: %v", text, f.Name, f.Type, err)
 		return nil

@@ -135,6 +135,9 @@ func floatNumber(num number) (float64, bool) {
 		i, err := strconv.ParseInt(num.text, 10, 64)
 		return float64(i), err == nil && exactFloat(i)
 	}
+	if i, whole := wholeNumber(num.text); whole && !exactFloat(i) {
+		return 0, false // 9007199254740993.0 is as whole as without the point
+	}
 	f, err := strconv.ParseFloat(num.text, 64)
 	if f == 0 {
 		f = 0 // not -0

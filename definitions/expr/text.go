@@ -71,6 +71,19 @@ func ParseText(t Type, scale int, text string) (any, error) {
 	return nil, fmt.Errorf("no value has the type %s", t)
 }
 
+// ParseDefault is [ParseText] for what a person wrote: a float that would be another number
+// is refused, by the rule for literals.
+func ParseDefault(t Type, scale int, text string) (any, error) {
+	v, err := ParseText(t, scale, text)
+	if err != nil || t != Float {
+		return v, err
+	}
+	if _, ok := floatNumber(number{text: strings.TrimPrefix(text, "+"), frac: strings.ContainsAny(text, ".eE")}); !ok {
+		return nil, errors.New("no float is exactly that")
+	}
+	return v, nil
+}
+
 // maxShown is how much of a long value a message shows.
 const maxShown = 64
 

@@ -389,6 +389,20 @@ func TestParseText(t *testing.T) {
 			t.Errorf("ParseText(%s, %q) = %v, want an error", c.t, c.text, got)
 		}
 	}
+	for text, want := range map[string]any{
+		"9007199254740993": nil, "9007199254740993.0": nil, "+9007199254740993e0": nil, "1e-400": nil, "-1e-400": nil, "1e400": nil, "x": nil,
+		"9007199254740992": 9007199254740992.0, "0.1": 0.1, "+0.5": 0.5, "1e23": 1e23, "0e-400": 0.0, "5e-324": 5e-324,
+	} {
+		if got, err := ParseDefault(Float, -1, text); got != want || (err == nil) != (want != nil) {
+			t.Errorf("ParseDefault(%q) = %v, %v; want %v", text, got, err, want)
+		}
+	}
+	if got, err := ParseDefault(Decimal, -1, "0.1"); err != nil {
+		t.Errorf("ParseDefault of a decimal: %v, %v", got, err)
+	}
+	if got, err := ParseText(Float, -1, "9007199254740993"); err != nil {
+		t.Errorf("what a database wrote is rounded: %v, %v", got, err)
+	}
 	if _, err := ParseText(Decimal, 2, "0.125"); err == nil {
 		t.Error("a default with more digits than the scale passes")
 	}

@@ -52,6 +52,10 @@ func (c *checker) warn(n *Node, k known) {
 		c.warn(n.Args[1], k.with(n.Args[0], true))
 		c.warn(n.Args[2], k.with(n.Args[0], false))
 		return
+	case OpCoalesce:
+		c.warnCovered(n.Args[0], k)
+		c.warn(n.Args[1], k)
+		return
 	case OpNe, OpNot, OpNotIn:
 		if name := k.culprit(n); name != "" {
 			c.problems.add(Problem{
@@ -63,6 +67,22 @@ func (c *checker) warn(n *Node, k known) {
 	}
 	for _, a := range n.Args {
 		c.warn(a, k)
+	}
+}
+
+// warnCovered is warn before ??, which says what nil means: a negation that is nil there is
+// meant to be.
+func (c *checker) warnCovered(n *Node, k known) {
+	switch n.Op {
+	case OpAnd, OpOr:
+		c.warnCovered(n.Args[0], k)
+		c.warnCovered(n.Args[1], k.with(n.Args[0], n.Op == OpAnd))
+	case OpNe, OpNot, OpNotIn:
+		for _, a := range n.Args {
+			c.warnCovered(a, k)
+		}
+	default:
+		c.warn(n, k)
 	}
 }
 
