@@ -2,6 +2,9 @@ package persistence
 
 import (
 	"errors"
+	"math"
+	"strconv"
+	"strings"
 
 	"github.com/fsmgen/fsmgen/engine"
 )
@@ -52,15 +55,36 @@ func (t *table) createText(keyed, strict bool) statement {
 }
 
 // firstVersion appends the version a new row starts with: the one after the
-// journal's last for this id, so that a row created again goes on from there.
+// journal's last for this id, so that a row created again goes on from there. Where none
+// follows the statement raises, unless the row is there and nothing is inserted anyway.
 func (t *table) firstVersion(b *builder) {
 	if !t.def.Journal.Enabled {
 		b.sql("1")
 		return
 	}
-	b.sql("COALESCE((SELECT MAX(version) FROM ").table(t.def.Journal.Table).sql(" WHERE ")
+	greatest := strconv.FormatInt(t.maxVersion, 10)
+	b.sql("(SELECT CASE WHEN MAX(version) >= ", greatest, " AND NOT EXISTS (")
+	t.existing(b)
+	b.sql(") THEN CAST(", t.d.Literal(spent), " || MAX(version) AS bigint) ELSE LEAST(COALESCE(MAX(version), 0), ", greatest, " - 1) + 1 END FROM ")
+	b.table(t.def.Journal.Table).sql(" WHERE ")
 	t.siblings(b)
-	b.sql(" AND entity_id = ").param(func(v *values) any { return v.entity }).sql("), 0) + 1")
+	b.sql(" AND entity_id = ").param(func(v *values) any { return v.entity }).sql(")")
+}
+
+// spent begins what the server says where firstVersion finds none.
+const spent = "fsmgen: the journal of this id ends at version "
+
+// spentBy is the fault of a creation for which no version is left: the journal of an
+// earlier row of this id has used them up.
+func (t *table) spentBy(err error) error {
+	mend := "use another id"
+	if t.maxVersion < math.MaxInt64 {
+		mend += ", or give the column " + t.def.Table.Version + " a wider type"
+	}
+	return &engine.Fault{
+		Class: engine.ClassFatal, Err: err,
+		Hint: "an earlier row of this id was at the last version there is, none follows; nothing was created: " + mend,
+	}
 }
 
 // createOne is the unit of one creation where one statement does it all.
@@ -72,6 +96,9 @@ func (t *table) createOne(x Execer, v *values) (engine.Change, error) {
 	found, err := x.Query(st.text, st.args(v), []any{&version})
 	if err == nil && !found && len(t.def.Unique) > 0 {
 		found, err = t.createStrictly(x, v, keyed, &version)
+	}
+	if err != nil && strings.Contains(err.Error(), spent) {
+		return engine.Change{}, t.spentBy(err)
 	}
 	if err != nil || !found {
 		return engine.Change{}, errors.Join(t.meddledBy(err), missIf(err == nil))

@@ -56,13 +56,17 @@ func (t *table) insertText() statement {
 // existsText asks whether the id, or a declared unique key, is taken.
 func (t *table) existsText() statement {
 	b := &builder{d: t.d}
+	t.existing(b)
+	return b.statement()
+}
+
+func (t *table) existing(b *builder) {
 	b.sql("SELECT 1 FROM ").table(t.def.Table.Name).sql(" WHERE ")
 	t.whereID(b)
 	for _, fields := range t.def.Unique {
 		b.sql(" OR ")
 		t.whereUnique(b, fields, func(v *values, field int) any { return v.create.Values[field] })
 	}
-	return b.statement()
 }
 
 // twinText finds the id of the row that holds a declared unique key.

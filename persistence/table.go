@@ -3,6 +3,7 @@ package persistence
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 
 	"github.com/fsmgen/fsmgen/definitions"
@@ -360,6 +361,9 @@ func (t *table) createStep(x Execer, v *values) (engine.Change, error) {
 			return engine.Change{}, err
 		}
 		if n, ok := last.(int64); ok {
+			if n >= t.maxVersion {
+				return engine.Change{}, t.spentBy(fmt.Errorf("the journal of this id ends at version %d", n))
+			}
 			v.edge.version = n + 1
 		}
 	}

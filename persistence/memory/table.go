@@ -172,7 +172,14 @@ func (t *table) create(l *layer, call *engine.Creation) (engine.Change, error) {
 	if err := t.constraints(l, call.ID, call.Values); err != nil {
 		return engine.Change{}, err
 	}
-	change := engine.Change{OK: true, From: -1, To: call.State, Version: t.lastVersion(l, call.ID) + 1}
+	last := t.lastVersion(l, call.ID)
+	if last == math.MaxInt64 {
+		return engine.Change{}, &engine.Fault{
+			Class: engine.ClassFatal, Err: fmt.Errorf("memory: the journal of %q ends at version %d", call.ID, last),
+			Hint: "an earlier row of this id was at the last version there is, none follows; nothing was created: use another id",
+		}
+	}
+	change := engine.Change{OK: true, From: -1, To: call.State, Version: last + 1}
 	e := entryOf(&call.Record, change.Version)
 	e.To, e.At = t.def.States[call.State].Name, call.Now
 	if err := t.record(l, call.ID, e); err != nil {

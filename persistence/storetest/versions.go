@@ -18,6 +18,7 @@ func versionChecks() []check {
 		{name: "rolled back versions are not used up", run: versionRolledBack},
 		{name: "any version that a row holds can be named", run: versionAny},
 		{name: "the last version there is, is told", run: versionLast},
+		{name: "of a row created again after the last version there is, that is told", run: versionAfterLast},
 		{name: "Go code is pinned to the version it saw, whichever that is", run: versionPinned},
 	}
 }
@@ -186,6 +187,45 @@ func versionLast(e *env) {
 		}
 	}
 	e.wantRow("o", "pending", math.MaxInt64)
+}
+
+// versionAfterLast: a row that is created again goes on from its journal, which may have
+// come to the end.
+func versionAfterLast(e *env) {
+	e.open(order)
+	row := engine.Row{"id": "o", "amount": 5}
+	e.insert(engine.Row{"id": "o", "status": "pending", "version": int64(math.MaxInt64 - 1), "amount": 5, "currency": "CNY"})
+	e.apply("pay", "o", engine.Args{"payment_ref": "x"}, engine.WithKey("k"))
+	again := func(m *engine.Machine, opts ...engine.CallOption) (engine.Result, error) {
+		return m.Create(e.Context(), row, opts...)
+	}
+	res, err := again(e.m) // the row is there
+	e.must(err)
+	e.wantResult(res, engine.AlreadyReached, "paid", math.MaxInt64)
+	e.remove("o")
+	refused := func(what string, res engine.Result, err error) {
+		e.Helper()
+		if err == nil || !contains(err.Error(), "the last version there is") {
+			e.Errorf("%s: %v at version %d, %v", what, res.Outcome, res.Version, err)
+			return
+		}
+		e.wantFatal(err)
+	}
+	for what, opts := range map[string][]engine.CallOption{"plain": nil, "keyed": {engine.WithKey("k2")}} {
+		res, err := again(e.m, opts...)
+		refused(what, res, err)
+		for _, form := range e.h.Features.Forms {
+			tx := e.begin(form, 0)
+			res, err := again(e.m.In(tx.Tx), opts...)
+			refused(what+", in a transaction", res, err)
+			e.must(tx.Rollback())
+		}
+	}
+	_, err = again(e.m, engine.WithKey("k"))
+	e.wantError(err, engine.ErrKeyReused)
+	_, err = e.m.Get(e.Context(), "o")
+	e.wantError(err, engine.ErrNotFound)
+	e.wantJournal("o", "pay")
 }
 
 // versionPinned: the row moves while the guard looks at it.
