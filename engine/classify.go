@@ -85,8 +85,12 @@ func (r *Rules) fromSource(q *request, s *Snapshot) verdict {
 	if q.asks.Version != AnyVersion && q.asks.Version != s.Row.Version {
 		return r.conflict(q, s)
 	}
-	if s.Row.Version == math.MaxInt64 {
-		return r.answer(q, s, nil, "the row is at the last version there is, none follows; UPDATE it by hand to a lower one")
+	if s.Row.Version >= r.lastVersion {
+		mend := "UPDATE it by hand to a lower one"
+		if r.lastVersion < math.MaxInt64 {
+			mend = "give the column " + r.def.Table.Version + " a wider type"
+		}
+		return r.answer(q, s, nil, "the row is at the last version there is, none follows; "+mend)
 	}
 	in := r.Input(q.call.Transition, s.Row.Values, q.call.Args, q.call.Now)
 	move, _, err := r.Target(q.call.Transition, s.Row.State, in)

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -28,6 +29,7 @@ type Rules struct {
 	fields      map[string]int
 	written     []bool // per field: some transition writes it
 	limits      []expr.Limits
+	lastVersion int64 // the greatest that the version column holds
 }
 
 // transitionRules is one transition as tables over state indexes.
@@ -72,7 +74,8 @@ func NewRules(def *definitions.Machine) (*Rules, error) {
 		return nil, errors.New("engine: the definition is nil")
 	}
 	r := &Rules{
-		def: def, byName: map[string]int{}, byText: map[string]int{}, byNumber: map[int64]int{},
+		lastVersion: math.MaxInt64,
+		def:         def, byName: map[string]int{}, byText: map[string]int{}, byNumber: map[int64]int{},
 		byTransit: map[string]int{}, fields: map[string]int{},
 		allowed: make([][]string, len(def.States)),
 	}
@@ -207,6 +210,10 @@ func (t *transitionRules) returns(next [][]int) bool {
 // Narrow tells what the column of a field takes of its type. Stores call it while
 // they bind a table, before the rules are used.
 func (r *Rules) Narrow(field int, l expr.Limits) { r.limits[field] = l }
+
+// NarrowVersion tells the greatest version that the version column holds. Stores call it
+// as they call Narrow.
+func (r *Rules) NarrowVersion(greatest int64) { r.lastVersion = greatest }
 
 // Definition returns what the rules were compiled from.
 func (r *Rules) Definition() *definitions.Machine { return r.def }

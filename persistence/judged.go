@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -186,7 +185,7 @@ func (b *judgedBatch) judge(job *judged, row *engine.RowState) error {
 	if call.Key != "" && !call.KeyOwn && b.seen[key] {
 		return &engine.Fault{Class: engine.ClassDuplicateKey, Err: errors.New("the journal holds the key")}
 	}
-	if row.State < 0 || row.Version == math.MaxInt64 || !job.p.sources[row.State] || (call.Version != engine.AnyVersion && call.Version != row.Version) {
+	if row.State < 0 || row.Version >= b.t.maxVersion || !job.p.sources[row.State] || (call.Version != engine.AnyVersion && call.Version != row.Version) {
 		return nil
 	}
 	in := b.t.rules.Input(call.Transition, row.Values, call.Args, call.Now)

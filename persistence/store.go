@@ -107,6 +107,7 @@ func (s *Store) Bind(ctx context.Context, rules *engine.Rules) (engine.Table, er
 		}
 		t.logTriggered = log[0].Triggered
 	}
+	rules.NarrowVersion(t.maxVersion)
 	t.judgeable = t.exact()
 	t.triggered = columns[UseVersion].Triggered
 	t.unstacked.Store(t.triggered)

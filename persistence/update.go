@@ -3,6 +3,7 @@ package persistence
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fsmgen/fsmgen/definitions"
@@ -75,15 +76,16 @@ func (t *table) casStatement(def *definitions.Transition, u *update, named bool)
 	if t.f.VersionByInsertID {
 		next = "CAST(LAST_INSERT_ID(" + next + ") AS SIGNED)" // the function itself is unsigned
 	}
+	last := " < " + strconv.FormatInt(t.maxVersion, 10)
 	conditions := []string{c.idEqual(), t.anyOf(u.states, c.param)}
 	if t.f.ReadFirst { // SQLite would go on with a float; the others refuse it
-		conditions = append(conditions, version+" < 9223372036854775807")
+		conditions = append(conditions, version+last)
 	}
 	if named {
 		conditions = append(conditions, version+" = "+c.param(func(v *values) any { return v.edge.version - 1 }))
 	}
 	if t.f.VersionByInsertID { // NULL would be written as NULL, and the greatest is an error
-		conditions = append(conditions, version+" < 9223372036854775807")
+		conditions = append(conditions, version+last)
 	}
 	if def.When != nil {
 		conditions = append(conditions, c.sb.Condition(def.When))

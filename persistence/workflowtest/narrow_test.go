@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/fsmgen/fsmgen/engine"
@@ -131,4 +132,81 @@ func TestNarrowScale(t *testing.T) {
 		_, err := s.m.Create(t.Context(), engine.Row{"id": "b", "e": "0.25"})
 		wantError(t, err, engine.ErrInvalidArgs)
 	}, load(t, "narrow"))
+}
+
+const countdown = `
+machine: countdown
+table: {name: countdowns}
+fields: {n: {type: int, default: 0}}
+initial: a
+states: {a: , b: , c: {final: true}}
+transitions:
+  pay:  {from: a, to: b}
+  ship: {from: [a, b], to: c}
+  add:  {from: a, to: a, key: required, set: {n: n + 1}}
+`
+
+// TestNarrowVersion: a row at the last version that its column holds is told so, and so is
+// a creation that would follow it.
+func TestNarrowVersion(t *testing.T) {
+	const last = math.MaxInt16
+	bare := parse(t, strings.NewReplacer("machine: countdown", "machine: bare", "  add:  {from: a, to: a, key: required, set: {n: n + 1}}\n", "journal: false\n").Replace(countdown))
+	for _, k := range kinds()[2:] {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			p := k.open(t)
+			_, err := p.db.ExecContext(t.Context(), strings.Replace(strings.Replace(narrowTable(k.name), "narrows", "countdowns", 1), "version BIGINT", "version SMALLINT", 1))
+			check(t, err)
+			for _, column := range []string{"s", "d", "e"} {
+				_, err = p.db.ExecContext(t.Context(), "ALTER TABLE countdowns DROP COLUMN "+column)
+				check(t, err)
+			}
+			s := bind(t, k.name, p, parse(t, countdown), bare)
+			check(t, s.Insert(t.Context(), s.m.Definition(), engine.Row{"id": "x", "status": "a", "version": int64(last), "n": int64(0)}))
+			refused := func(what string, err error) {
+				t.Helper()
+				if err == nil || errors.Is(err, engine.ErrBusy) || !strings.Contains(err.Error(), "the last version there is") || !strings.Contains(err.Error(), "wider") {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			calls := func(what string, m *engine.Machine) {
+				t.Helper()
+				for _, transition := range []string{"pay", "ship"} {
+					_, err := m.Fire(t.Context(), transition, "x", nil)
+					refused(what+transition, err)
+					_, err = m.Fire(t.Context(), transition, "x", nil, engine.WithVersion(last))
+					refused(what+transition+" at its version", err)
+				}
+			}
+			add := func(m *engine.Machine) {
+				t.Helper()
+				_, err := m.Fire(t.Context(), "add", "x", nil, engine.WithKey("k"))
+				refused("add", err)
+			}
+			calls("", s.m)
+			calls("bare ", s.machines["bare"])
+			add(s.m)
+			var together sync.WaitGroup
+			for range 8 {
+				together.Go(func() { calls("together ", s.m); add(s.m) })
+			}
+			together.Wait()
+			tx, err := s.Begin(t.Context(), s.txForm(), 0)
+			check(t, err)
+			calls("in a transaction ", s.m.In(tx.Tx))
+			add(s.m.In(tx.Tx))
+			check(t, tx.Rollback())
+			s.wantRow(t, s.m, "x", "a", last, 0, engine.Row{"n": int64(0)})
+
+			check(t, s.Update(t.Context(), s.m.Definition(), "x", engine.Row{"version": int64(last - 1)}))
+			s.apply(t, s.m, "pay", "x", nil)
+			_, err = s.db.ExecContext(t.Context(), "DELETE FROM countdowns")
+			check(t, err)
+			_, err = s.m.Create(t.Context(), engine.Row{"id": "x"})
+			refused("create", err)
+			if !strings.Contains(err.Error(), fmt.Sprint(last)) {
+				t.Error(err)
+			}
+		})
+	}
 }
