@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime/debug"
+	"slices"
 	"sync"
 )
 
@@ -34,7 +35,8 @@ type Hook struct {
 // Code is the Go code a definition names, by name. Generated packages build it.
 type Code map[string]Hook
 
-// Event is what a hook is told.
+// Event is what a hook is told. The values in it are the hook's own: nothing that it does
+// to them is written, or seen by the caller or another hook.
 type Event struct {
 	Transition string
 	// Entity is the row as it was before the transition.
@@ -43,6 +45,20 @@ type Event struct {
 	Args []any
 	// Result is what the transition did; empty in a guard.
 	Result Result
+}
+
+// own is the event with values of its own.
+func (e Event) own() Event {
+	e.Args, e.Entity.Values = ownValues(e.Args), ownValues(e.Entity.Values)
+	return e
+}
+
+func ownValues(values []any) []any {
+	out := slices.Clone(values)
+	for i, v := range out {
+		out[i] = ownValue(v)
+	}
+	return out
 }
 
 // check holds the code against the names of the definition: each must be there, of
@@ -220,7 +236,7 @@ func (m *Machine) guard(ctx context.Context, q *request, s *Snapshot, event *Eve
 		return m.callError(nil, &q.attempt, "judging the row again failed", err)
 	}
 	veto, err := guardWithFSM(ctx, t.def.Name, event.Entity.State, m.rules.stateName(target), func(ctx context.Context) error {
-		return m.code[t.def.Guard].Guard(ctx, *event)
+		return m.code[t.def.Guard].Guard(ctx, event.own())
 	})
 	over := ctx.Err()
 	switch {
@@ -333,7 +349,7 @@ func (m *Machine) attach(call *Call, q *request, event Event, queue *afterQueue)
 	call.Effect = func(ctx context.Context, tx Tx, change Change) error {
 		event.Result = m.applied(&q.attempt, change)
 		m.queueAfter(queue, event)
-		if err := m.code[t.Effect].Effect(queue.within(ctx, tx), tx, event); err != nil {
+		if err := m.code[t.Effect].Effect(queue.within(ctx, tx), tx, event.own()); err != nil {
 			return &effectError{err}
 		}
 		return nil
@@ -346,6 +362,7 @@ func (m *Machine) queueAfter(queue *afterQueue, event Event) {
 	if t.After == "" {
 		return
 	}
+	event = event.own() // now: the caller may use his values again before the hooks run
 	queue.add(func(ctx context.Context) error {
 		if err := m.code[t.After].After(ctx, event); err != nil {
 			return fmt.Errorf("after %s of %s.%s %q: %w", t.After, m.rules.def.Name, t.Name, event.Entity.ID, err)

@@ -125,6 +125,7 @@ func (m *Machine) fill(q *creation, state string, o *callOptions) error {
 		if err := m.rules.limits[i].Check(def.Fields[i].Type, v); err != nil {
 			return fmt.Errorf("field %s does not fit its column: %w", def.Fields[i].Name, err)
 		}
+		v = ownValue(v)
 		q.Given[i] = v
 		if q.Values[i], err = defaulted(&def.Fields[i], v, q); err != nil {
 			return err

@@ -22,6 +22,7 @@ type fakeStore struct {
 
 	sent      []string
 	calls     []Call
+	creations []Creation
 	inquiries []Inquiry
 	ends      error // what ends a transaction, in the words of the database
 	onApply   func()
@@ -107,7 +108,7 @@ func (f fakeTable) Apply(_ context.Context, tx Tx, call *Call) (Change, error) {
 
 func (f fakeTable) Create(_ context.Context, tx Tx, c *Creation) (Change, error) {
 	f.s.note("create%s", within(tx))
-	f.s.calls = append(f.s.calls, Call{ID: c.ID, Record: c.Record})
+	f.s.calls, f.s.creations = append(f.s.calls, Call{ID: c.ID, Record: c.Record}), append(f.s.creations, *c)
 	if f.s.onCreate != nil {
 		f.s.onCreate()
 	}

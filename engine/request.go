@@ -67,8 +67,20 @@ func generateKey() string {
 	return string(text[:])
 }
 
+// ownValue copies a value that can be changed in place. A batch may read what it binds
+// after the caller was told that the outcome is unknown.
+func ownValue(v any) any {
+	switch v := v.(type) {
+	case []byte:
+		return bytes.Clone(v)
+	case json.RawMessage:
+		return json.RawMessage(bytes.Clone(v))
+	}
+	return v
+}
+
 // coerceArgs checks values, in the order of the transition's args, and makes them
-// canonical in place.
+// canonical, and the engine's own, in place.
 func (t *transitionRules) coerceArgs(values []any) error {
 	if len(values) != len(t.def.Args) {
 		return fmt.Errorf("%s takes %d args, got %d", t.def.Name, len(t.def.Args), len(values))
@@ -85,7 +97,7 @@ func (t *transitionRules) coerceArgs(values []any) error {
 		if v == nil && !a.Optional {
 			return fmt.Errorf("arg %s (%s) is missing", a.Name, a.Type)
 		}
-		values[i] = v
+		values[i] = ownValue(v)
 	}
 	return nil
 }

@@ -48,6 +48,34 @@ func TestApplied(t *testing.T) {
 	}
 }
 
+// What was sent is not the caller's memory: a store may still read it when the caller has
+// been told that the outcome is unknown.
+func TestSentValuesAreOwn(t *testing.T) {
+	s := &fakeStore{}
+	m := machineOver(t, s, `
+machine: file
+table: {name: files}
+fields: {b: {type: bytes}, j: {type: json, nullable: true}}
+initial: a
+states: {a: , b: {final: true}}
+transitions: {put: {from: a, to: b, args: {b: bytes, j: json}, set: {b: args.b, j: args.j}}}
+`)
+	s.apply, s.create = []reply{{change: m.change("a", "b", 2)}}, []reply{{change: Change{OK: true, From: -1, Version: 1}}}
+	b, j := []byte("abc"), []byte(`{"a":1}`)
+	if _, err := m.Create(context.Background(), Row{"id": "x", "b": b, "j": j}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Fire(context.Background(), "put", "x", Args{"b": b, "j": j}); err != nil {
+		t.Fatal(err)
+	}
+	b[0], j[2] = 'X', 'X'
+	for _, values := range [][]any{s.creations[0].Values, s.creations[0].Given, s.calls[1].Args} {
+		if got := fmt.Sprintf("%s", values); got != `[abc {"a":1}]` {
+			t.Errorf("sent %s", got)
+		}
+	}
+}
+
 // A retryable error means that nothing was applied: the same call again, and after
 // the last try ErrBusy.
 func TestRetryable(t *testing.T) {
