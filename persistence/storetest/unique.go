@@ -59,6 +59,7 @@ func uniqueChecks() []check {
 		{name: "a constraint the definition does not know is returned as it is", run: uniqueUndeclared},
 		{name: "two machines over one table share its version", run: uniqueShared},
 		{name: "two machines over one table with two journals are refused", run: uniqueJournals},
+		{name: "two machines over one status column are refused", run: uniqueColumn},
 	}
 }
 
@@ -189,6 +190,19 @@ func uniqueJournals(e *env) {
 	for _, part := range []string{"machines parcel and label share table parcels", "the journal fsm_journal", "the journal label_log", "name the same table under `journal:`"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			e.Errorf("a second machine with a journal of its own: %v, want an error that says %q", err, part)
+		}
+	}
+}
+
+func uniqueColumn(e *env) {
+	e.open(parcel)
+	for _, journal := range []string{"", "journal: false\n"} {
+		second := e.parse(strings.Replace(label, "label_state", "state", 1) + journal)
+		_, err := e.eng.Machine(e.Context(), second)
+		for _, part := range []string{"machines parcel and label", "column state of table parcels", "`status:`"} {
+			if err == nil || !strings.Contains(err.Error(), part) {
+				e.Errorf("a second machine over the column: %v, want an error that says %q", err, part)
+			}
 		}
 	}
 }

@@ -9,10 +9,11 @@ import (
 	"github.com/fsmgen/fsmgen/definitions"
 )
 
-// machine is one over table t; no journal where that is empty.
+// machine is one over table t, with a status column of its own; no journal where that is
+// empty.
 func machine(name, journal string) *definitions.Machine {
 	def := &definitions.Machine{Name: name}
-	def.Table.Name = "t"
+	def.Table.Name, def.Table.Status.Name = "t", name
 	def.Journal = definitions.Journal{Enabled: journal != "", Table: journal}
 	return def
 }
@@ -77,6 +78,32 @@ func TestMachinesOfATableHaveOneJournal(t *testing.T) {
 	join(t, &r, []string{"machines b and a"}, machine("a", "x"))
 	join(t, &r, nil, machine("e", ""))
 	holds(t, &r, "a", "b", "c", "d")
+}
+
+func TestStatusColumnIsOneMachines(t *testing.T) {
+	t.Parallel()
+	at := func(column, name, journal string) *definitions.Machine {
+		def := machine(name, journal)
+		def.Table.Status.Name = column
+		return def
+	}
+	for _, second := range []string{"x", ""} { // with a journal, and without
+		var r Registry
+		join(t, &r, nil, at("s", "a", "x"))
+		join(t, &r, []string{"machines a and b", "column s of table t", "one of its own"}, at("s", "b", second))
+		join(t, &r, []string{"machines a and b", "column S"}, at("S", "b", second)) // as databases that fold names see it
+		join(t, &r, []string{"machines b and c"}, at("u", "b", second), at("u", "c", "x"))
+		join(t, &r, []string{"machines c and b"}, at("u", "c", "x"), at("u", "b", second))
+		join(t, &r, nil, at("s", "a", "x"), at("u", "b", second))
+		join(t, &r, nil, at("v", "a", "x"), at("s", "c", "x")) // it has left the column
+		other := at("s", "d", second)
+		other.Table.Name = "elsewhere"
+		join(t, &r, nil, other)
+	}
+	var r Registry
+	join(t, &r, nil, at("s", "a", ""))
+	join(t, &r, []string{"machines a and b"}, at("s", "b", ""))
+	join(t, &r, nil, at("v", "a", ""), at("s", "b", ""))
 }
 
 func TestNameInAJournalIsOneTables(t *testing.T) {
