@@ -179,15 +179,15 @@ func (r *Rules) settled(q *request, s *Snapshot) bool {
 func (r *Rules) otherIdentity(t *transitionRules, q *request, s *Snapshot) string {
 	for _, part := range t.identity {
 		a, f := &t.def.Args[part.arg], &r.def.Fields[part.field]
-		was, from := s.Row.Values[part.field], "the row's "+f.Name
+		was, from, equal := s.Row.Values[part.field], "the row's "+f.Name, equalStored
 		if s.Own != nil && !s.Undone {
 			v, err := argOf(s.Own, a.Name, a.Type)
 			if err != nil {
 				return err.Error()
 			}
-			was, from = v, fmt.Sprintf("%s of version %d", a.Name, s.Own.Version)
+			was, from, equal = v, fmt.Sprintf("%s of version %d", a.Name, s.Own.Version), expr.Equal
 		}
-		if !expr.Equal(a.Type, was, q.call.Args[part.arg]) {
+		if !equal(a.Type, was, q.call.Args[part.arg]) {
 			return fmt.Sprintf("%s is %s, this call's %s is %s", from, expr.FormatValue(a.Type, was), a.Name, expr.FormatValue(a.Type, q.call.Args[part.arg]))
 		}
 	}

@@ -1,7 +1,10 @@
 package engine
 
 import (
+	"encoding/json"
 	"testing"
+
+	"github.com/fsmgen/fsmgen/definitions/expr"
 )
 
 func TestClassifyKeySeen(t *testing.T) {
@@ -203,4 +206,43 @@ transitions:
 `)
 	j := judgement{call: call{fire: "go"}, view: view{state: "b", journal: []Entry{entry("", "", "a"), entry("go", "a", "old_b")}}, want: AlreadyReached, first: 2}
 	j.check(t, r)
+}
+
+// A column of JSON may write numbers in its own way. Of what the journal holds the text counts.
+func TestEqualStored(t *testing.T) {
+	for _, c := range []struct {
+		stored, given string
+		want          bool
+	}{
+		{"100", "1e2", true},
+		{"100", "1E+2", true},
+		{"0.010", "1e-2", true},
+		{"0", "-0.00e7", true},
+		{"-1.5", "-15e-1", true},
+		{"1.5", "-1.5", false},
+		{"10", "1", false},
+		{"100", "1e3", false},
+		{"12345678901234567890.5", "12345678901234567890.50", true},
+		{"12345678901234567891", "12345678901234567890", false},
+		{"1e99999999999999999999", "1e99999999999999999999", true},
+		{"1e99999999999999999999", "1e99999999999999999998", false},
+		{`{"a": [1, {"b": 20}], "c": null}`, `{"c":null,"a":[1.0,{"b":2e1}]}`, true},
+		{`{"a": 1}`, `{"a":1.0,"b":1}`, false},
+		{`{"a": 1}`, `{"b":1.0}`, false},
+		{`[1, 2]`, `[2.0, 1]`, false},
+		{`[1]`, `{"0":1}`, false},
+		{`"1"`, `1`, false},
+		{`"1e2"`, `"100"`, false},
+		{`"\u00e4"`, `"ä"`, true},
+		{`true`, `1`, false},
+		{`null`, `0`, false},
+		{`{"a": 2}`, `{"a":1,"a":2.0}`, true},
+	} {
+		if got := equalStored(expr.JSON, json.RawMessage(c.stored), json.RawMessage(c.given)); got != c.want {
+			t.Errorf("%s is %s: %v, want %v", c.stored, c.given, got, c.want)
+		}
+	}
+	if equalStored(expr.JSON, nil, json.RawMessage("null")) || !equalStored(expr.JSON, nil, nil) || equalStored(expr.Bytes, []byte("1"), []byte("1.0")) {
+		t.Error("NULL is nil alone, and bytes are no JSON")
+	}
 }

@@ -209,28 +209,28 @@ func (r *Rules) classifyCreation(q *creation, s *Snapshot) verdict {
 		if given == nil {
 			continue
 		}
-		was, known, err := r.createdWith(s, i)
+		was, equal, err := r.createdWith(s, i)
 		if err != nil {
 			return r.answer(q, s, nil, err.Error())
 		}
 		f := &r.def.Fields[i]
-		if known && !expr.Equal(f.Type, was, given) {
+		if equal != nil && !equal(f.Type, was, given) {
 			return r.answer(q, s, ErrMismatch, fmt.Sprintf("the row exists with %s %s, this call gives %s", f.Name, expr.FormatValue(f.Type, was), expr.FormatValue(f.Type, given)))
 		}
 	}
 	return verdict{outcome: AlreadyReached, first: s.Creation}
 }
 
-// createdWith gives a field's value at creation: from the create entry, or for a
-// row made elsewhere from the row itself if no transition writes the field.
-func (r *Rules) createdWith(s *Snapshot, field int) (any, bool, error) {
+// createdWith gives a field's value at creation, and how to compare it: from the create
+// entry, or for a row made elsewhere from the row itself if no transition writes the field.
+func (r *Rules) createdWith(s *Snapshot, field int) (was any, equal func(t expr.Type, was, given any) bool, err error) {
 	f := &r.def.Fields[field]
-	if s.Creation != nil {
-		v, err := argOf(s.Creation, f.Name, f.Type)
-		return v, true, err
+	switch {
+	case s.Creation != nil:
+		was, err = argOf(s.Creation, f.Name, f.Type)
+		return was, expr.Equal, err
+	case r.written[field]:
+		return nil, nil, nil
 	}
-	if r.written[field] {
-		return nil, false, nil
-	}
-	return s.Row.Values[field], true, nil
+	return s.Row.Values[field], equalStored, nil
 }

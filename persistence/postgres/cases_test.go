@@ -351,3 +351,45 @@ func TestDeferredConstraintInABatch(t *testing.T) {
 		}
 	}
 }
+
+// jsonb writes numbers its own way. Where the row is all there is to be asked, a repeat is
+// a repeat all the same.
+func TestJSONBIdentity(t *testing.T) {
+	const yaml = `
+machine: doc
+table: {name: docs}
+fields: {body: {type: json, nullable: true}, kept: {type: json, default: "{}"}}
+initial: draft
+states: {draft: , sent: {final: true}}
+transitions: {send: {from: draft, to: sent, args: {body: json}, set: {body: args.body}, identity: [body]}}
+`
+	for _, journal := range []string{"journal: {table: doc_log}\n", "journal: false\n"} {
+		r := withTable(t, yaml+journal, `CREATE TABLE docs (id text PRIMARY KEY, status text NOT NULL, version bigint NOT NULL, body jsonb, kept jsonb NOT NULL)`)
+		for i, body := range []string{`{"a":1e2}`, `[1.50, -0, 0.000, 12E-1, 1e+30, {"b": 100.0}]`, `{"a":1,"a":2e0}`, `-0.0`, `"1e2"`, `123456789012345678901234567890.5`} {
+			id := fmt.Sprint(i)
+			row := engine.Row{"id": id, "kept": json.RawMessage(body)}
+			r.create(t, id, row)
+			if journal != "journal: false\n" {
+				r.exec(t, "DELETE FROM doc_log") // old entries may go
+			}
+			res, err := r.m.Create(t.Context(), row)
+			if err != nil || res.Outcome != engine.AlreadyReached {
+				t.Errorf("create %s again: %v, %v", body, res.Outcome, err)
+			}
+			for n, want := range []engine.Outcome{engine.Applied, engine.AlreadyReached} {
+				if n == 1 && journal != "journal: false\n" {
+					r.exec(t, "DELETE FROM doc_log")
+				}
+				res, err := r.m.Fire(t.Context(), "send", id, engine.Args{"body": json.RawMessage(body)})
+				if err != nil || res.Outcome != want {
+					t.Errorf("send %s: %v, %v; want %v", body, res.Outcome, err, want)
+				}
+			}
+			for _, other := range []string{`{"a":101}`, `[1.5, 0, 0, 1.2, 1e30, {"b": 1000}]`, `{"a":1}`, `100`, `"100"`} {
+				if _, err := r.m.Fire(t.Context(), "send", id, engine.Args{"body": json.RawMessage(other)}); !errors.Is(err, engine.ErrMismatch) {
+					t.Errorf("%s after %s: %v", other, body, err)
+				}
+			}
+		}
+	}
+}

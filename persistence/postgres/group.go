@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -54,7 +53,10 @@ const batchLimit = 64
 
 // rowPatience is how long a batch waits for a row that somebody else has locked. What
 // is locked then goes alone.
-const rowPatience = 20 * time.Millisecond
+const (
+	rowPatience = 20 * time.Millisecond
+	hurry       = "20" // the same for the server
+)
 
 func newGroup(db *sqlx.DB, o *options) *group {
 	g := &group{db: db, wait: o.wait, slots: combine.HalfOf(db.Stats().MaxOpenConnections)}
@@ -346,9 +348,6 @@ func (t *turn) pipeline(batch []*member, members []int) (culprit int, err error)
 // hurryText sets for how long statements wait for a lock: in this transaction or, where
 // its second parameter is false, from now on.
 const hurryText = "SELECT set_config('lock_timeout', $1, $2)"
-
-// hurry is as long as a batch waits.
-var hurry = strconv.FormatInt(rowPatience.Milliseconds(), 10)
 
 // hurried lets a connection not wait for long while the driver prepares what it has not
 // sent on it before. That comes ahead of the batch and its own setting, and waits where
