@@ -130,6 +130,10 @@ func (e *Engine) after(ctx context.Context, queue *afterQueue) {
 // again reports whether an error of fn is worth another run: that of a call which was
 // kept from being applied, and not by the caller's own doing.
 func again(err error) bool {
+	var f *Fault
+	if errors.As(err, &f) && f.Class == ClassUnsent { // it has waited for as long as it may
+		return false
+	}
 	return errors.Is(err, ErrBusy) && !errors.Is(err, ErrUnknownOutcome) && !errors.Is(err, errOpenTx) &&
 		!errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 }

@@ -26,7 +26,7 @@ func (m *Machine) failed(ctx context.Context, a *attempt, err error) (done bool,
 		return false, nil
 	case ClassUnsent:
 		if a.unknown == nil {
-			return true, m.callError(ErrBusy, a, f.Hint, f.Err)
+			return true, m.callError(ErrBusy, a, f.Hint, f)
 		}
 	case ClassRetryable:
 		return m.repeat(ctx, a, f)

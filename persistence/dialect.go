@@ -53,6 +53,9 @@ type Dialect interface {
 	// Told reports whether it was the database itself that said it, on a connection
 	// that stood: any network looks alike when it breaks.
 	Told(err error) bool
+	// LockWait reports whether a statement has given up waiting for what another
+	// transaction holds.
+	LockWait(err error) bool
 }
 
 // Features are the capabilities and habits the shared code asks about.

@@ -2,7 +2,9 @@ package persistence
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
+	"errors"
 
 	"github.com/jmoiron/sqlx"
 
@@ -47,6 +49,9 @@ func (g *guard) alive() error {
 	if err == nil {
 		return nil
 	}
+	if errors.Is(err, sql.ErrTxDone) {
+		return endedInside(err)
+	}
 	err = g.s.uncommitted(err, DefaultJournal)
 	if g.s.classify(err) != engine.ClassFatal {
 		return err
@@ -55,6 +60,14 @@ func (g *guard) alive() error {
 		Class: engine.ClassUnknown, Err: err,
 		Hint: "the transaction had ended before its COMMIT: either a deadlock ended it, whose error was ignored, and nothing of it was applied; " +
 			"or a statement did that commits by itself (CREATE, ALTER, DROP, TRUNCATE, …), and what came before that was applied; what came after was rolled back",
+	}
+}
+
+// endedInside says that the code in a transaction has ended it by the method of its Tx.
+func endedInside(err error) error {
+	return &engine.Fault{
+		Class: engine.ClassUnknown, Err: err,
+		Hint: "the transaction was ended inside of it, by Commit or Rollback, which is for InTx, or the transition, to do",
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/fsmgen/fsmgen/engine"
 )
@@ -30,6 +31,7 @@ func (t *table) source(ctx context.Context, tx engine.Tx) (querier, context.Cont
 
 // each runs a query and calls scan for every row.
 func (t *table) each(ctx context.Context, tx engine.Tx, st *statement, v *values, scan func(rows *sql.Rows) error) error {
+	since := time.Now()
 	q, wait, cancel := t.source(ctx, tx)
 	defer cancel()
 	err := func() error {
@@ -64,7 +66,7 @@ func (t *table) each(ctx context.Context, tx engine.Tx, st *statement, v *values
 		return Waited(err, NoConnection)
 	}
 	if tx != nil {
-		err = t.inside(err)
+		err = t.waited(t.inside(err), since)
 	}
 	return t.s.fault(err, t.def.Journal.Table)
 }

@@ -186,6 +186,9 @@ func (s *Store) Transact(ctx context.Context, fn func(ctx context.Context, tx en
 	done = true
 	if err := tx.Commit(); err != nil {
 		_ = tx.Rollback()
+		if errors.Is(err, sql.ErrTxDone) && ctx.Err() == nil { // else it may be the context that ended it
+			return endedInside(err)
+		}
 		return s.commitFault(err)
 	}
 	return s.unproven(ctx)

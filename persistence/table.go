@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/fsmgen/fsmgen/definitions"
 	"github.com/fsmgen/fsmgen/engine"
@@ -140,7 +141,7 @@ func (u *unit) run(ctx context.Context, tx engine.Tx) error {
 // unit runs fn as one atomic unit: inside the caller's transaction, through the
 // dialect's runner, or in a transaction of its own. errMiss is no error.
 func (t *table) unit(ctx context.Context, tx engine.Tx, u unit, fn func(Execer) error) error {
-	effect := u.effect
+	effect, since := u.effect, time.Now()
 	var err error
 	switch {
 	case tx != nil && t.f.OneStatement:
@@ -165,6 +166,9 @@ func (t *table) unit(ctx context.Context, tx engine.Tx, u unit, fn func(Execer) 
 		if u.failed {
 			err = own(err)
 		}
+	}
+	if (tx != nil || effect != nil) && !u.failed {
+		err = t.waited(err, since)
 	}
 	if errors.Is(err, errMiss) {
 		return nil
@@ -217,6 +221,18 @@ func (t *table) within(ctx context.Context, tx engine.Tx, guarded bool, u *unit,
 		return t.ended(x, u, err)
 	}
 	return err
+}
+
+// longWait tells a wait for a lock that ran into its limit from one that was refused.
+const longWait = 500 * time.Millisecond
+
+// waited tells of a transaction that one of its statements has waited for a lock for as
+// long as it may. As long again, with all that the transaction holds, would not be better.
+func (t *table) waited(err error, since time.Time) error {
+	if err == nil || time.Since(since) < longWait || !t.d.LockWait(err) {
+		return err
+	}
+	return Waited(err, "another transaction holds the row, or its table; roll back and repeat the whole")
 }
 
 // own is an effect's error that is no fault of the database's.

@@ -82,6 +82,9 @@ func (dialect) Told(err error) bool {
 	return errors.As(err, &e)
 }
 
+// LockWait reports whether a statement has given up waiting for a lock.
+func (dialect) LockWait(err error) bool { return held(err) }
+
 // Lost reports whether a savepoint is gone.
 func (dialect) Lost(err error) bool {
 	var e *driver.MySQLError

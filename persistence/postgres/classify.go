@@ -101,6 +101,9 @@ func (dialect) Told(err error) bool {
 	return errors.As(err, &pg) && !errors.As(err, &connect)
 }
 
+// LockWait reports whether a statement has given up waiting for a lock.
+func (dialect) LockWait(err error) bool { return waited(err) }
+
 // Lost reports whether a savepoint is gone: 25P01 says that no transaction is open.
 func (dialect) Lost(err error) bool {
 	var pg *pgconn.PgError

@@ -223,6 +223,9 @@ func (dialect) Told(err error) bool {
 	return errors.As(err, &e)
 }
 
+// LockWait is never so inside of a transaction, which has the lock from its beginning.
+func (dialect) LockWait(error) bool { return false }
+
 // Lost reports whether a savepoint is gone, or ended as a transaction of its own that may
 // not commit.
 func (dialect) Lost(err error) bool {
