@@ -15,8 +15,15 @@ func Formats() []string { return []string{"mermaid", "dot"} }
 // Diagram draws a machine as text of the given format. Names and conditions are
 // hostile text to a diagram language, so identifiers are made here (s0, s1, … in
 // state order) and everything else stands in escaped labels.
+//
+// A machine with more than 50,000 edges is not drawn; the error is a
+// [definitions.Problems].
 func Diagram(m *definitions.Machine, format string) ([]byte, error) {
-	p := newPicture(m)
+	p := newPicture(m, maxMoves)
+	if len(p.edges) > maxMoves {
+		return nil, definitions.Problems{problem(m, "too-many-edges", "", fmt.Sprintf(
+			"the machine has more than %d edges, groups and \"*\" expanded, which nobody could draw or read", maxMoves))}
+	}
 	switch format {
 	case "mermaid":
 		return []byte(p.mermaid()), nil
@@ -44,7 +51,8 @@ type edge struct {
 	label    string
 }
 
-func newPicture(m *definitions.Machine) *picture {
+// newPicture draws edges until there are more than most.
+func newPicture(m *definitions.Machine, most int) *picture {
 	p := &picture{name: oneLine(m.Name)}
 	index := make(map[string]int, len(m.States))
 	for i, s := range m.States {
@@ -57,15 +65,23 @@ func newPicture(m *definitions.Machine) *picture {
 	seen := map[edge]bool{}
 	for i := range m.Transitions {
 		t := &m.Transitions[i]
+		labels := map[*definitions.Target]string{} // each stands at many edges
 		for way := range t.Edges() {
-			label := oneLine(t.Name)
-			if c := conditionText(t.When, way.Move.When, way.Target.When); c != "" {
-				label += " [" + c + "]"
+			label, made := labels[way.Target]
+			if !made {
+				label = oneLine(t.Name)
+				if c := conditionText(t.When, way.Move.When, way.Target.When); c != "" {
+					label += " [" + c + "]"
+				}
+				labels[way.Target] = label
 			}
 			e := edge{index[way.From], index[way.Target.State], label}
-			if !seen[e] {
-				seen[e] = true
-				p.edges = append(p.edges, e)
+			if seen[e] {
+				continue
+			}
+			seen[e] = true
+			if p.edges = append(p.edges, e); len(p.edges) > most {
+				return p
 			}
 		}
 	}

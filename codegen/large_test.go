@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -42,5 +43,42 @@ func TestLargeMachine(t *testing.T) {
 	t.Log(took)
 	if took > bound {
 		t.Errorf("the view took %v, want at most %v", took, bound)
+	}
+}
+
+// TestManyWays: what is written is no product of a transition's ways with its condition, its
+// sources, or its other ways.
+func TestManyWays(t *testing.T) {
+	many := func(format string, n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	m, err := definitions.Parse("m.yaml", []byte("machine: m\ntable: {name: t}\nfields: {n: {type: int}}\ninitial: a\nstates: {a: , b: {final: true}, "+many("s%d: ,", 300)+"}\n"+
+		"groups: {g: ["+many("s%d,", 300)+"]}\ntransitions:\n  go:\n    from: a\n    when: 'n in ["+many("1%08d, ", 180)+"]'\n    to: ["+many("{state: b, when: n > %d},", 2000)+"]\n"+
+		"  on: {from: '@g', key: required, to: ["+many("{state: s%d, when: n == %[1]d},", 300)+"{state: b}]}\n  into: {from: a, to: ["+many("{state: s%d, when: n == %[1]d},", 300)+"]}\n"))
+	if err != nil {
+		t.Fatalf("%.300v", err)
+	}
+	files, err := Generate(m, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size, most := len(files[0].Data), 6*len(m.Canonical()); size > most {
+		t.Errorf("%d bytes are generated, want at most %d", size, most)
+	}
+	for _, text := range []string{"//\ta → b, if (n in [100000000, ", "…\n", "//\tand 1850 more\n", "//\ton: and 151 more\n"} {
+		if !strings.Contains(string(files[0].Data), text) {
+			t.Errorf("no comment holds %q", text)
+		}
+	}
+	if text, err := Diagram(m, "dot"); len(text) > 0 {
+		t.Errorf("%d bytes of a picture, %v", len(text), err)
+	}
+	var problems definitions.Problems
+	if _, err = Diagram(m, "dot"); !errors.As(err, &problems) || problems[0].Rule != "too-many-edges" {
+		t.Errorf("a picture of 90,000 edges: %v", err)
 	}
 }

@@ -22,7 +22,7 @@ func packageDoc(v *fileView, m *definitions.Machine) string {
 		{"Create puts a row into " + list(m.Initial, "or") + ". The transitions:"},
 		transitionTable(m),
 	}
-	if p := newPicture(m); len(p.states) <= pictureStates && len(p.edges) <= pictureEdges {
+	if p := newPicture(m, pictureEdges); len(p.states) <= pictureStates && len(p.edges) <= pictureEdges {
 		groups = append(groups, []string{"As a Mermaid picture:"}, preformatted(p.mermaid()))
 	}
 	return comment(paragraphs(groups...)...)

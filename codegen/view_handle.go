@@ -55,7 +55,11 @@ func (v *fileView) handleMove(handle, state string, j int, targets []string) han
 	} else {
 		v.HasBranching = true
 	}
-	doc := fmt.Sprintf("%s is [Machine.%s] at the version of the handle: %s → %s.", mv.Method, mv.Method, state, list(targets, "or"))
+	to := list(targets, "or")
+	if len(targets) > manyNames {
+		to = few(targets)
+	}
+	doc := fmt.Sprintf("%s is [Machine.%s] at the version of the handle: %s → %s.", mv.Method, mv.Method, state, to)
 	mv.Doc = comment(wrap(doc, docWidth)...)
 	return mv
 }

@@ -170,8 +170,19 @@ func edgeList(head string, edges []string) []string {
 	return lines
 }
 
+// Where a transition has many ways, a comment lists the first, and of a long condition the
+// beginning: that of the transition stands with each.
+const (
+	manyEdges     = 150
+	longCondition = 200 // characters
+)
+
 // edgeTexts says for each move and branch what leads where, under which condition.
 func edgeTexts(t *definitions.Transition) []string {
+	n := 0
+	for i := range t.Moves {
+		n += len(t.Moves[i].Targets)
+	}
 	var texts []string
 	for _, move := range t.Moves {
 		from := list(move.From, "or")
@@ -182,8 +193,14 @@ func edgeTexts(t *definitions.Transition) []string {
 			from = "any state that is neither final nor a target"
 		}
 		for _, target := range move.Targets {
+			if len(texts) == manyEdges {
+				return append(texts, fmt.Sprintf("and %d more", n-manyEdges))
+			}
 			text := from + " → " + target.State
 			if c := conditionText(t.When, move.When, target.When); c != "" {
+				if runes := []rune(c); n > manyNames && len(runes) > longCondition {
+					c = string(runes[:longCondition]) + "…"
+				}
 				text += ", if " + c
 			}
 			texts = append(texts, text)

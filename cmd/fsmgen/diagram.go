@@ -28,6 +28,9 @@ diagram, or a graph for Graphviz. FILE may be "-" for standard input.`,
 				return err
 			}
 			text, err := codegen.Diagram(m, format)
+			if found, ok := asFindings(args[0], err); ok {
+				return finish(cmd, found)
+			}
 			if err != nil {
 				return err
 			}
