@@ -106,6 +106,7 @@ const (
 	UseStatus
 	UseVersion
 	UseField
+	UseJournal // of the journal; text is what entries are found by
 )
 
 // ColumnSpec is a column as the definition wants it.
@@ -164,6 +165,8 @@ type Column struct {
 	Collation string
 	// UniqueAlone: the column is by itself a primary or unique key.
 	UniqueAlone bool
+	// Defaulted: a row that does not name the column has a value there all the same.
+	Defaulted bool
 	// Triggered: a row that is inserted or updated runs a trigger. That can write to the row,
 	// drop it, or fail and leave it changed (SQLite), and it hides the id that
 	// Features.VersionByInsertID rests on.

@@ -32,7 +32,7 @@ func (s *Store) verify(ctx context.Context, def *definitions.Machine) ([]Column,
 	}
 	faults = append(faults, s.verifyStates(ctx, def))
 	if def.Journal.Enabled {
-		faults = append(faults, s.verifyJournal(ctx, def.Journal.Table))
+		faults = append(faults, s.verifyJournal(ctx, def, found))
 	}
 	return found, errors.Join(faults...)
 }

@@ -17,7 +17,7 @@ func (dialect) Indexes(ctx context.Context, db *sqlx.DB, table string) ([]persis
 		where, args = "TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?", []any{table}
 	}
 	var rows []persistence.IndexColumn
-	err := db.SelectContext(ctx, &rows, "SELECT INDEX_NAME AS index_name, CASE WHEN NON_UNIQUE = 0 AND SUB_PART IS NULL THEN COALESCE(COLUMN_NAME, '') ELSE '' END AS column_name "+
+	err := db.SelectContext(ctx, &rows, "SELECT INDEX_NAME AS index_name, CASE WHEN SUB_PART IS NULL THEN COALESCE(COLUMN_NAME, '') ELSE '' END AS column_name, NON_UNIQUE = 0 AS is_unique "+
 		"FROM information_schema.STATISTICS WHERE "+where+" ORDER BY INDEX_NAME, SEQ_IN_INDEX", args...)
 	return persistence.GroupColumns(rows), err
 }
@@ -42,6 +42,11 @@ func (d dialect) MendIndex(table, third string, indexes []persistence.Index) str
 		return ""
 	}
 	return "ALTER TABLE " + persistence.QuoteTable(d, table) + " " + strings.Join(steps, ", ")
+}
+
+// DropIndex drops a constraint as well: they are one here.
+func (d dialect) DropIndex(table, name string) string {
+	return "ALTER TABLE " + persistence.QuoteTable(d, table) + " DROP INDEX " + d.Quote(name)
 }
 
 // Checks reads the constraints out of SHOW CREATE TABLE, a line each.

@@ -20,7 +20,8 @@ const (
 	tableText = "SELECT TABLE_TYPE, COALESCE(ENGINE, '') FROM information_schema.TABLES WHERE TABLE_SCHEMA = COALESCE(?, DATABASE()) AND TABLE_NAME = ?"
 
 	columnsText = "SELECT COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, COALESCE(COLLATION_NAME, ''), COALESCE(CHARACTER_MAXIMUM_LENGTH, 0), " +
-		"COALESCE(NUMERIC_PRECISION, 0), COALESCE(NUMERIC_SCALE, 0) FROM information_schema.COLUMNS " +
+		"COALESCE(NUMERIC_PRECISION, 0), COALESCE(NUMERIC_SCALE, 0), " +
+		"COLUMN_DEFAULT IS NOT NULL OR EXTRA LIKE '%auto_increment%' OR EXTRA LIKE '%GENERATED%' FROM information_schema.COLUMNS " +
 		"WHERE TABLE_SCHEMA = COALESCE(?, DATABASE()) AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION"
 
 	indexesText = "SELECT INDEX_NAME, COLUMN_NAME, SUB_PART FROM information_schema.STATISTICS " +
@@ -109,7 +110,7 @@ func each(ctx context.Context, db *sqlx.DB, text string, args []any, scan func(*
 func scanColumn(rows *sql.Rows) (persistence.Column, error) {
 	var c persistence.Column
 	var nullable string
-	err := rows.Scan(&c.Name, &c.Type, &nullable, &c.Collation, &c.Length, &c.Precision, &c.Scale)
+	err := rows.Scan(&c.Name, &c.Type, &nullable, &c.Collation, &c.Length, &c.Precision, &c.Scale, &c.Defaulted)
 	c.Nullable = nullable == "YES"
 	c.Folds = c.Collation != "" && !byBytes(c.Collation)
 	if bits, ok := intBits[baseType(c.Type)]; ok {
@@ -155,10 +156,10 @@ func (d dialect) Verify(want persistence.ColumnSpec, c persistence.Column) error
 	if !want.Nullable {
 		mend += " NOT NULL"
 	}
-	if why := unfit(base, c.Type, want.Type); why != "" {
+	if why := unfit(base, c.Type, want); why != "" {
 		return fmt.Errorf("declared %s, %s%s", c.Type, why, mend)
 	}
-	if (want.Use == persistence.UseID || want.Use == persistence.UseStatus) && want.Type == expr.String && base != "varbinary" {
+	if want.Use != persistence.UseField && want.Type == expr.String && base != "varbinary" {
 		if c.Folds {
 			return fmt.Errorf("its collation %s takes different texts for equal, such as 'Paid' and 'Paid '%s", c.Collation, mend)
 		}
@@ -170,9 +171,9 @@ func (d dialect) Verify(want persistence.ColumnSpec, c persistence.Column) error
 }
 
 // unfit says what a declared type would do to values, or nothing.
-func unfit(base, declared string, want expr.Type) string {
+func unfit(base, declared string, want persistence.ColumnSpec) string {
 	switch {
-	case strings.Contains(declared, "unsigned"):
+	case strings.Contains(declared, "unsigned") && want.Use != persistence.UseJournal: // there nothing is calculated
 		return "whose arithmetic raises errors below zero"
 	case base == "char" || base == "binary":
 		return "which pads or trims values to its length"
@@ -180,14 +181,14 @@ func unfit(base, declared string, want expr.Type) string {
 		return "which compares by its collation and holds numbers"
 	case base == "timestamp":
 		return "which is converted between time zones and ends in 2038"
-	case base == "datetime" && want == expr.Time && !strings.Contains(declared, "(6)"):
+	case base == "datetime" && want.Type == expr.Time && !strings.Contains(declared, "(6)"):
 		return "which does not keep microseconds"
 	case base == "float":
 		return "which keeps seven digits only"
 	case base == "json":
 		return "which rewrites numbers and the order of keys"
-	case !slices.Contains(fitting[want], base):
-		return fmt.Sprintf("which does not hold %s values as they are", want)
+	case !slices.Contains(fitting[want.Type], base):
+		return fmt.Sprintf("which does not hold %s values as they are", want.Type)
 	}
 	return ""
 }

@@ -221,3 +221,99 @@ func TestUsersConstraint(t *testing.T) {
 	}
 	r.whole(t)
 }
+
+// TestVerifyJournal: a journal of the user's own making, or that an ALTER went over, must
+// keep what is written there as it is, or one row's key passes for another's.
+func TestVerifyJournal(t *testing.T) {
+	text := func(column, width string) string {
+		return "`" + column + "` VARCHAR(" + width + ") CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin"
+	}
+	for name, c := range map[string]struct {
+		old, new string
+		says     []string // none: it is fine
+	}{
+		"fine":               {"", "", nil},
+		"bytes":              {text("entity_id", "255"), "`entity_id` VARBINARY(255)", nil},
+		"names that fit":     {text("to_state", "64"), text("to_state", "9"), nil},
+		"ids that fit":       {text("entity_id", "255"), text("entity_id", "64"), nil}, // orders.id is no wider
+		"digits":             {"`version` BIGINT", "`version` BIGINT UNSIGNED", nil},
+		"numbered":           {"`seq` BIGINT", "`seq` BIGINT UNSIGNED", nil},
+		"always full":        {"`fingerprint` VARBINARY(64)", "`fingerprint` CHAR(64) CHARACTER SET ascii", nil},
+		"the actor folds":    {text("actor", "255"), "`actor` VARCHAR(255) COLLATE utf8mb4_general_ci", nil},
+		"a column more":      {"`args`", "tenant INT NOT NULL DEFAULT 7, note TEXT, twice BIGINT AS (version * 2) STORED, `args`", nil},
+		"NULL allowed":       {"`at` DATETIME(6) NOT NULL", "`at` DATETIME(6) NULL", nil},
+		"machine folds":      {text("machine", "64"), "`machine` VARCHAR(64) COLLATE utf8mb4_general_ci", []string{"column machine", "utf8mb4_general_ci", "declare it `machine`"}},
+		"id padded":          {text("entity_id", "255"), "`entity_id` VARCHAR(255) COLLATE utf8mb4_bin", []string{"column entity_id", "utf8mb4_bin", "utf8mb4_nopad_bin NOT NULL"}},
+		"key folds":          {"`key` VARBINARY(255)", "`key` VARCHAR(255) COLLATE utf8mb4_general_ci", []string{"column key", "utf8mb4_general_ci"}},
+		"transition folds":   {text("transition", "64"), "`transition` VARCHAR(64) COLLATE utf8mb4_general_ci", []string{"column transition"}},
+		"source folds":       {text("from_state", "64"), "`from_state` VARCHAR(64) COLLATE utf8mb4_general_ci", []string{"column from_state"}},
+		"target folds":       {text("to_state", "64"), "`to_state` VARCHAR(64) COLLATE utf8mb4_general_ci", []string{"column to_state"}},
+		"ids as numbers":     {text("entity_id", "255"), "`entity_id` BIGINT", []string{"column entity_id", "bigint", "declare it `entity_id` VARCHAR(255)"}},
+		"key of fixed width": {"`key` VARBINARY(255)", "`key` CHAR(200) COLLATE utf8mb4_nopad_bin", []string{"column key", "char(200)", "can be 255 long"}},
+		"key too short":      {"`key` VARBINARY(255)", "`key` VARBINARY(254)", []string{"column key", "varbinary(254)", "MODIFY `key` VARBINARY(255) NOT NULL"}},
+		"id too short":       {text("entity_id", "255"), text("entity_id", "63"), []string{"column entity_id", "can be 64 long"}},
+		"state too short":    {text("to_state", "64"), text("to_state", "8"), []string{"column to_state", "can be 9 long", "MODIFY `to_state` VARCHAR(64)"}},
+		"fingerprint short":  {"`fingerprint` VARBINARY(64)", "`fingerprint` VARBINARY(63)", []string{"column fingerprint"}},
+		"attempt short":      {"`attempt` VARBINARY(64)", "`attempt` VARBINARY(31)", []string{"column attempt"}},
+		"actor short":        {text("actor", "255"), text("actor", "40"), []string{"column actor"}},
+		"version narrow":     {"`version` BIGINT", "`version` INT", []string{"column version", "int(11)", "bigint", "MODIFY `version` BIGINT NOT NULL"}},
+		"version as text":    {"`version` BIGINT", "`version` VARCHAR(20)", []string{"column version"}},
+		"time in seconds":    {"`at` DATETIME(6)", "`at` DATETIME", []string{"column at", "microseconds"}},
+		"args of no text":    {"`args` LONGTEXT CHARACTER SET utf8mb4", "`args` BLOB", []string{"column args"}},
+		"args short":         {"`args` LONGTEXT", "`args` TINYTEXT", []string{"column args", "MODIFY `args` LONGTEXT"}},
+		"args of 64 KiB":     {"`args` LONGTEXT", "`args` TEXT", nil},
+		"published at first": {"`published_at` DATETIME(6) NULL", "`published_at` DATETIME(6) NOT NULL DEFAULT '1970-01-01'", nil},
+		"actor due":          {text("actor", "255") + " NULL", text("actor", "255") + " NOT NULL", []string{"column actor", "NOT NULL", "MODIFY `actor`"}},
+		"published due":      {"`published_at` DATETIME(6) NULL", "`published_at` DATETIME(6) NOT NULL", []string{"column published_at", "MODIFY `published_at` DATETIME(6) NULL"}},
+		"not numbered":       {"`seq` BIGINT NOT NULL AUTO_INCREMENT", "`seq` BIGINT NOT NULL", []string{"column seq", "number", "MODIFY `seq` BIGINT NOT NULL AUTO_INCREMENT"}},
+		"a column due":       {"`args`", "tenant VARCHAR(9) NOT NULL, `args`", []string{"column tenant", "MODIFY `tenant` varchar(9) COLLATE utf8mb4_", "NULL"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, err := Open(t.Context(), servertest.MariaDBDatabase(t).FormatDSN())
+			check(t, err)
+			t.Cleanup(func() { check(t, store.Close()) })
+			ddl := dialect{server{maria: true}}.JournalDDL("fsm_journal")[0]
+			if c.old != "" && !strings.Contains(ddl, c.old) {
+				t.Fatalf("%q is not in %s", c.old, ddl)
+			}
+			for _, text := range []string{strings.Replace(ddl, c.old, c.new, 1), good} {
+				_, err = store.DB().ExecContext(t.Context(), text)
+				check(t, err)
+			}
+			def := parse(t, order)
+			check(t, store.Migrate(t.Context(), def))
+			eng, err := engine.New(store)
+			check(t, err)
+			m, err := eng.Machine(t.Context(), def)
+			if c.says == nil {
+				check(t, err)
+				_, err = m.Create(t.Context(), engine.Row{"id": "o-1"}, engine.WithActor("me"))
+				check(t, err)
+				for _, want := range []engine.Outcome{engine.Applied, engine.Replayed} {
+					res, err := m.Fire(t.Context(), "pay", "o-1", engine.Args{"payment_ref": "x"}, engine.WithKey("k"))
+					check(t, err)
+					if res.Outcome != want || res.Version != 2 {
+						t.Errorf("%v at version %d, want %v at 2", res.Outcome, res.Version, want)
+					}
+				}
+				return
+			}
+			if err == nil {
+				t.Fatal("the journal was taken")
+			}
+			for _, want := range append(c.says, "journal table fsm_journal") {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q does not say %q", err, want)
+				}
+			}
+			mend, runs := "", false
+			if _, mend, runs = strings.Cut(err.Error(), ": run\n"); !runs {
+				return
+			}
+			_, err = store.DB().ExecContext(t.Context(), mend)
+			check(t, err)
+			_, err = eng.Machine(t.Context(), def)
+			check(t, err)
+		})
+	}
+}

@@ -18,7 +18,8 @@ import (
 // compares as the column does. A trigger counts that runs before a row is inserted or
 // updated.
 const catalogue = `WITH RECURSIVE c AS (
-  SELECT a.attrelid, a.attnum, a.attname, a.atttypid, a.atttypmod, a.attnotnull, a.attcollation
+  SELECT a.attrelid, a.attnum, a.attname, a.atttypid, a.atttypmod, a.attnotnull, a.attcollation,
+    a.atthasdef OR a.attidentity <> '' OR EXISTS (SELECT 1 FROM pg_catalog.pg_type AS t WHERE t.oid = a.atttypid AND t.typdefault IS NOT NULL) AS defaulted
   FROM pg_catalog.pg_attribute AS a
   WHERE a.attrelid = pg_catalog.to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped
 ), base AS (
@@ -32,6 +33,7 @@ SELECT c.attname AS name,
   pg_catalog.format_type(b.typ, NULL) AS base,
   b.mod AS modifier,
   NOT b.filled AS nullable,
+  c.defaulted,
   COALESCE(l.collname, '') AS collation,
   COALESCE(NOT l.collisdeterministic, false) AS folds,
   EXISTS (SELECT 1 FROM pg_catalog.pg_index AS i
@@ -50,7 +52,7 @@ type fact struct {
 	Name, Declared, Base, Collation string
 	Modifier                        int
 	Nullable, Folds, UniqueAlone    bool
-	Triggered                       bool
+	Triggered, Defaulted            bool
 }
 
 // Columns reads the table's columns from the catalogue; none if there is no table.
@@ -61,7 +63,7 @@ func (d dialect) Columns(ctx context.Context, db *sqlx.DB, table string) ([]pers
 	}
 	out := make([]persistence.Column, len(facts))
 	for i, f := range facts {
-		c := persistence.Column{Name: f.Name, Type: f.Declared, Nullable: f.Nullable, Collation: f.Collation, Folds: f.Folds, UniqueAlone: f.UniqueAlone, Triggered: f.Triggered}
+		c := persistence.Column{Name: f.Name, Type: f.Declared, Nullable: f.Nullable, Collation: f.Collation, Folds: f.Folds, UniqueAlone: f.UniqueAlone, Triggered: f.Triggered, Defaulted: f.Defaulted}
 		c.Length, c.Precision, c.Scale = widths(f.Base, f.Modifier)
 		out[i] = c
 	}
@@ -87,7 +89,7 @@ func widths(base string, modifier int) (length, precision, scale int) {
 		return 0, 32, 0
 	case "bigint":
 		return 0, 64, 0
-	case "timestamp with time zone":
+	case "timestamp with time zone", "timestamp without time zone":
 		if modifier < 0 {
 			return 0, 0, 6
 		}
@@ -127,6 +129,8 @@ func (d dialect) Verify(want persistence.ColumnSpec, c persistence.Column) error
 	base := baseName(c.Type)
 	switch {
 	case want.Use == persistence.UseID && want.Type == expr.String && base == "uuid":
+		return nil
+	case want.Use == persistence.UseJournal && base == "timestamp without time zone" && c.Scale == 6: // of UTC, as it is written
 		return nil
 	case !slices.Contains(holds[want.Type], base):
 		return fmt.Errorf("declared %s, %s: %s", c.Type, why(base, want), d.alter(want, base))

@@ -17,7 +17,7 @@ func (d dialect) Indexes(ctx context.Context, db *sqlx.DB, table string) ([]pers
 		schema, name = "main", table
 	}
 	var rows []persistence.IndexColumn
-	err := db.SelectContext(ctx, &rows, `SELECT i.name AS index_name, CASE WHEN i."unique" = 1 AND i.partial = 0 AND upper(x.coll) = 'BINARY' THEN COALESCE(x.name, '') ELSE '' END AS column_name
+	err := db.SelectContext(ctx, &rows, `SELECT i.name AS index_name, COALESCE(x.name, '') AS column_name, i."unique" = 1 AND i.partial = 0 AS is_unique, upper(x.coll) <> 'BINARY' AS folds
 FROM pragma_index_list(?1, ?2) AS i, pragma_index_xinfo(i.name, ?2) AS x WHERE x.key = 1 ORDER BY i.seq, x.seqno`, name, schema)
 	return persistence.GroupColumns(rows), err
 }
@@ -29,6 +29,18 @@ func (dialect) MendIndex(table, third string, indexes []persistence.Index) strin
 		return ""
 	}
 	return "CREATE UNIQUE INDEX " + journalIndex(table, third, indexes)
+}
+
+// DropIndex: what stands in the table's own text cannot be dropped.
+func (d dialect) DropIndex(table, name string) string {
+	schema, _, qualified := strings.Cut(table, ".")
+	if strings.HasPrefix(name, "sqlite_autoindex_") {
+		return ""
+	}
+	if qualified {
+		return "DROP INDEX " + d.Quote(schema) + "." + d.Quote(name)
+	}
+	return "DROP INDEX " + d.Quote(name)
 }
 
 // Checks reads the text the table was made with: SQLite keeps constraints nowhere else.

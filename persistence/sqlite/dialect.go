@@ -125,7 +125,7 @@ func (d dialect) Columns(ctx context.Context, db *sqlx.DB, table string) ([]pers
 		schema, name = "main", table
 	}
 	rows, err := db.QueryxContext(ctx, `SELECT c.name, c.type, c."notnull" OR (c.pk = 1 AND upper(c.type) = 'INTEGER'), c.pk,
-  (SELECT count(*) FROM pragma_table_info(?1, ?2) AS p WHERE p.pk > 0),
+  (SELECT count(*) FROM pragma_table_info(?1, ?2) AS p WHERE p.pk > 0), c.dflt_value IS NOT NULL,
   (SELECT min(x.coll) FROM pragma_index_list(?1, ?2) AS i, pragma_index_xinfo(i.name, ?2) AS x
     WHERE i."unique" = 1 AND i.partial = 0 AND x.key = 1 AND x.name = c.name
       AND (SELECT count(*) FROM pragma_index_xinfo(i.name, ?2) AS y WHERE y.key = 1) = 1),
@@ -141,11 +141,12 @@ FROM pragma_table_info(?1, ?2) AS c`, name, schema)
 		var notNull bool
 		var pk, pkColumns int
 		var collation sql.NullString
-		if err := rows.Scan(&c.Name, &c.Type, &notNull, &pk, &pkColumns, &collation, &c.Triggered); err != nil {
+		if err := rows.Scan(&c.Name, &c.Type, &notNull, &pk, &pkColumns, &c.Defaulted, &collation, &c.Triggered); err != nil {
 			return nil, err
 		}
 		c.Nullable, c.Collation = !notNull, collation.String
 		c.UniqueAlone = collation.Valid || (pk == 1 && pkColumns == 1)
+		c.Defaulted = c.Defaulted || (pk == 1 && pkColumns == 1 && strings.EqualFold(c.Type, "INTEGER"))
 		out = append(out, c)
 	}
 	return out, rows.Err()

@@ -244,3 +244,77 @@ func TestVerifyWaitsForTheLock(t *testing.T) {
 		}
 	}
 }
+
+// A journal of the user's own making must keep what is written there as it is, or one
+// row's key passes for another's.
+func TestVerifyJournal(t *testing.T) {
+	t.Parallel()
+	const both = ", UNIQUE (machine, entity_id, version), UNIQUE (machine, entity_id, `key`))"
+	for _, c := range []struct {
+		old, new string
+		says     []string // none: it is fine
+	}{
+		{"", "", nil},
+		{"`key` TEXT", "`key` VARCHAR(255)", nil},
+		{"`key` TEXT", "`key` BLOB", nil},
+		{"`version` INTEGER", "`version` BIGINT", nil},
+		{"`at` TEXT", "`at` TIMESTAMP", nil},
+		{"`actor` TEXT", "`actor` TEXT COLLATE NOCASE", nil},
+		{"`to_state` TEXT", "`to_state` TEXT COLLATE NOCASE", nil}, // every comparison says BINARY
+		{"`args` TEXT", "tenant TEXT NOT NULL DEFAULT 'mine', note, `args` TEXT", nil},
+		{"`entity_id` TEXT", "`entity_id` INTEGER", []string{"column entity_id", "INTEGER affinity would rewrite string values", "declare it TEXT"}},
+		{"`key` TEXT", "`key` STRING", []string{"column key", "NUMERIC affinity"}},
+		{"`machine` TEXT", "`machine` NAME", []string{"column machine", "NUMERIC affinity"}},
+		{"`transition` TEXT", "`transition` STRING", []string{"column transition"}},
+		{"`from_state` TEXT", "`from_state` STRING", []string{"column from_state"}},
+		{"`to_state` TEXT", "`to_state` STRING", []string{"column to_state"}},
+		{"`fingerprint` TEXT", "`fingerprint` HASH", []string{"column fingerprint"}},
+		{"`attempt` TEXT", "`attempt` HASH", []string{"column attempt"}},
+		{"`args` TEXT", "`args` JSON", []string{"column args", "NUMERIC affinity"}},
+		{"`version` INTEGER", "`version` TEXT", []string{"column version", "TEXT affinity"}},
+		{"`from_state` TEXT", "`from_state` TEXT NOT NULL", []string{"column from_state", "NOT NULL", "copy its entries into one made by\nCREATE TABLE"}},
+		{"`published_at` TEXT", "`published_at` TEXT NOT NULL", []string{"column published_at"}},
+		{"`seq` INTEGER PRIMARY KEY AUTOINCREMENT", "`seq` BIGINT PRIMARY KEY", []string{"column seq", "does not number"}},
+		{"`args` TEXT", "tenant TEXT NOT NULL, `args` TEXT", []string{"column tenant", "does not write it"}},
+		{"`key` TEXT", "`key` TEXT COLLATE NOCASE", []string{"unique index sqlite_autoindex_fsm_journal_2 takes different texts for equal", "copy its entries"}},
+		{"`entity_id` TEXT", "`entity_id` TEXT COLLATE RTRIM", []string{"takes different texts for equal"}},
+	} {
+		store := open(t)
+		ddl, def := sqlite.DDL(define(t, everyType)), define(t, everyType)
+		_, ddl, _ = strings.Cut(ddl, ";")
+		ddl, _, _ = strings.Cut(ddl, ";")
+		if !strings.Contains(ddl, c.old) {
+			t.Fatalf("%q is not in %s", c.old, ddl)
+		}
+		mustExec(t, store.DB(), strings.Replace(strings.TrimSuffix(strings.TrimSpace(ddl), ")"), c.old, c.new, 1)+both)
+		if err := store.Migrate(context.Background(), def); err != nil {
+			t.Fatal(err)
+		}
+		eng, err := engine.New(store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := eng.Machine(context.Background(), def)
+		if (err == nil) != (c.says == nil) {
+			t.Errorf("%q: %v", c.new, err)
+			continue
+		}
+		for _, part := range c.says {
+			if !strings.Contains(err.Error(), part) || !strings.Contains(err.Error(), "journal table fsm_journal") {
+				t.Errorf("%q: %v, want it to say %q", c.new, err, part)
+			}
+		}
+		if c.says != nil {
+			continue
+		}
+		for _, id := range []string{"a", "A", "007", "7"} {
+			if _, err := m.Create(context.Background(), engine.Row{"id": id}); err != nil {
+				t.Fatal(err)
+			}
+			mustFire(t, m, "go", id, engine.Args{"s": "x"}, engine.WithKey("k"))
+			if res := mustFire(t, m, "go", id, engine.Args{"s": "x"}, engine.WithKey("k")); res.Outcome != engine.Replayed || res.First == nil && c.new == "" {
+				t.Errorf("%q: %v", c.new, res.Outcome)
+			}
+		}
+	}
+}
