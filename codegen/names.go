@@ -109,9 +109,9 @@ const maxMoves = 50_000
 
 // handleMoves counts the methods that the handles of a machine would have.
 func handleMoves(m *definitions.Machine) int {
-	n, order := 0, newStateOrder(m)
+	n, x := 0, newIndex(m)
 	for i := range m.Transitions {
-		n += len(order.sources(&m.Transitions[i]))
+		n += len(x.sources(&m.Transitions[i]))
 	}
 	return n
 }

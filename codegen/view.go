@@ -93,14 +93,14 @@ func newFileView(m *definitions.Machine, opts Options) (*fileView, error) {
 	v.addStates(m)
 	v.addFields(m)
 	v.addCalls(m)
-	order := newStateOrder(m)
+	x := newIndex(m)
 	for i := range m.Transitions {
-		t := newTransitionView(v, m, order, &m.Transitions[i])
+		t := newTransitionView(v, m, x, &m.Transitions[i])
 		v.Transitions = append(v.Transitions, t)
 		v.HasAfter = v.HasAfter || m.Transitions[i].After != ""
 		v.HasOptional = v.HasOptional || t.hasOptional
 	}
-	v.addHandles(m, order)
+	v.addHandles(m, x)
 	v.addHooks(m)
 	v.addDocs(m)
 	return v, nil

@@ -29,7 +29,7 @@ type handleMove struct {
 // handle is the name of the handle of a state.
 func (v *fileView) handle(state string) string { return v.Type + definitions.GoSuffix(state) }
 
-func (v *fileView) addHandles(m *definitions.Machine, order stateOrder) {
+func (v *fileView) addHandles(m *definitions.Machine, x *index) {
 	v.Handles = make([]handleView, len(m.States))
 	for i, s := range m.States {
 		h := handleView{Type: v.handle(s.Name)}
@@ -38,7 +38,7 @@ func (v *fileView) addHandles(m *definitions.Machine, order stateOrder) {
 	}
 	for j := range m.Transitions {
 		for from, to := range m.Transitions[j].Targets() {
-			h := &v.Handles[order[from]]
+			h := &v.Handles[x.states[from]]
 			h.Moves = append(h.Moves, v.handleMove(h.Type, from, j, to))
 		}
 	}

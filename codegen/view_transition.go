@@ -27,7 +27,8 @@ type transitionView struct {
 
 	Can         string // name of the pure check
 	CanDoc      string
-	Conditional bool // anything but the state decides
+	Conditional bool // anything but the state decides, and the args where they are legal
+	ByState     bool // nothing but the state decides
 
 	// Copies of what the file knows, and expressions of the calls.
 	Row, IDType, CallID, RowID, RowValues, CallArgs string
@@ -40,16 +41,17 @@ type argView struct {
 	FromValue string // reads the arg from the engine's values
 }
 
-func newTransitionView(v *fileView, m *definitions.Machine, order stateOrder, t *definitions.Transition) transitionView {
+func newTransitionView(v *fileView, m *definitions.Machine, x *index, t *definitions.Transition) transitionView {
 	suffix := definitions.GoSuffix(t.Name)
 	tv := transitionView{
 		Const: "Transition" + suffix, Quoted: quote(t.Name), Method: definitions.GoName(t.Name), Can: "Can" + suffix,
-		Sources: newMemberView(order.sources(t)), Conditional: conditional(t),
+		Sources: newMemberView(x.sources(t)), Conditional: t.Rejectable(x.scales),
 		Row: v.Type, IDType: v.IDType, CallID: v.CallID, RowID: "o.ID", CallArgs: "nil", RowValues: "nil",
 	}
 	if v.IntID {
 		tv.RowID = "strconv.FormatInt(o.ID, 10)"
 	}
+	tv.ByState = !tv.Conditional && len(t.Args) == 0
 	tv.Hooked = t.HasCode()
 	tv.addArgs(t)
 	if len(m.Fields) > 0 {
@@ -89,20 +91,28 @@ func (tv *transitionView) addArgs(t *definitions.Transition) {
 	tv.ArgValues = elements(values)
 }
 
-// stateOrder is where each state stands, so that what concerns a few of many states need
-// not ask them all.
-type stateOrder map[string]int
+// index finds what a transition names, so that what concerns a few of many need not ask
+// them all.
+type index struct {
+	states map[string]int
+	scales map[string]int // of decimal fields
+}
 
-func newStateOrder(m *definitions.Machine) stateOrder {
-	order := make(stateOrder, len(m.States))
+func newIndex(m *definitions.Machine) *index {
+	x := &index{make(map[string]int, len(m.States)), map[string]int{}}
 	for i := range m.States {
-		order[m.States[i].Name] = i
+		x.states[m.States[i].Name] = i
 	}
-	return order
+	for i := range m.Fields {
+		if f := &m.Fields[i]; f.Type == expr.Decimal {
+			x.scales[f.Name] = f.Scale
+		}
+	}
+	return x
 }
 
 // sources lists the states a transition leaves, in state order.
-func (o stateOrder) sources(t *definitions.Transition) []string {
+func (x *index) sources(t *definitions.Transition) []string {
 	if len(t.Moves) == 1 {
 		return t.Moves[0].From // it has this order
 	}
@@ -116,31 +126,8 @@ func (o stateOrder) sources(t *definitions.Transition) []string {
 			}
 		}
 	}
-	slices.SortFunc(names, func(a, b string) int { return o[a] - o[b] })
+	slices.SortFunc(names, func(a, b string) int { return x.states[a] - x.states[b] })
 	return names
-}
-
-// conditional reports whether anything but the state decides on a transition: a
-// condition, or an assignment whose operation may be rejected.
-func conditional(t *definitions.Transition) bool {
-	if t.When != nil || computes(t.Set) {
-		return true
-	}
-	for _, move := range t.Moves {
-		if move.When != nil || computes(move.Set) {
-			return true
-		}
-		for _, target := range move.Targets {
-			if target.When != nil {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func computes(set []definitions.Assignment) bool {
-	return slices.ContainsFunc(set, func(a definitions.Assignment) bool { return !expr.IsSimple(a.Value) })
 }
 
 func (tv *transitionView) addDocs(t *definitions.Transition) {

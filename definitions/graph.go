@@ -161,3 +161,48 @@ func (t *Transition) Enters(state string) bool {
 	}
 	return false
 }
+
+// Rejectable reports whether a call with legal args can be rejected in a state that the
+// transition leaves: by a condition, by an assignment that computes, or by one that copies
+// a decimal into a field of fewer digits. scales are those of the machine's decimal fields
+// by name.
+func (t *Transition) Rejectable(scales map[string]int) bool {
+	args := map[string]int{}
+	for i := range t.Args {
+		if t.Args[i].Type == expr.Decimal {
+			args[t.Args[i].Name] = t.Args[i].Scale
+		}
+	}
+	rejectable := func(a Assignment) bool {
+		if !expr.IsSimple(a.Value) {
+			return true
+		}
+		source := scales
+		switch a.Value.Root.Op {
+		case expr.OpArg:
+			source = args
+		case expr.OpField:
+		default:
+			return false
+		}
+		return digits(source[a.Value.Root.Name]) > digits(scales[a.Field])
+	}
+	if t.When != nil || slices.ContainsFunc(t.Set, rejectable) {
+		return true
+	}
+	return slices.ContainsFunc(t.Moves, func(m Move) bool {
+		return m.When != nil || slices.ContainsFunc(m.Set, rejectable) ||
+			slices.ContainsFunc(m.Targets, func(target Target) bool { return target.When != nil })
+	})
+}
+
+// maxDigits is what a decimal has after the point where nothing is said.
+const maxDigits = 6
+
+// digits are those that a decimal of a scale may have.
+func digits(scale int) int {
+	if scale < 0 { // not said
+		return maxDigits
+	}
+	return scale
+}

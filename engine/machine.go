@@ -155,7 +155,7 @@ func (r *Rules) Can(transition, id, state string, version int64, fields, args []
 		return newError(ErrInvalidArgs, Error{Machine: r.def.Name, Transition: transition, ID: id, Detail: "the definition has no such transition"})
 	}
 	s, ok := r.byName[state]
-	if ok && r.transitions[t].sources[s] && !r.transitions[t].conditional {
+	if ok && r.transitions[t].sources[s] && r.transitions[t].byState {
 		return nil
 	}
 	return r.canJudge(t, id, state, version, fields, args)

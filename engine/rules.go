@@ -41,8 +41,8 @@ type transitionRules struct {
 	args    map[string]int
 	// identity pairs an argument with the field it is stored in.
 	identity []identityPart
-	// conditional: whether anything but the state decides.
-	conditional bool
+	// byState: nothing but the state decides.
+	byState bool
 	// passed are the states that no row can be in without this transition.
 	// rerunnable: no source can be reached from a target, so running the call
 	// twice cannot apply twice; the rule for bare machines with unknown outcome.
@@ -100,19 +100,25 @@ func NewRules(def *definitions.Machine) (*Rules, error) {
 	r.written = make([]bool, len(def.Fields))
 	r.transitions = make([]transitionRules, len(def.Transitions))
 	next := sync.OnceValue(r.graph)
+	scales := map[string]int{}
+	for i := range def.Fields {
+		if def.Fields[i].Type == expr.Decimal {
+			scales[def.Fields[i].Name] = def.Fields[i].Scale
+		}
+	}
 	for i := range def.Transitions {
-		r.compile(i, next)
+		r.compile(i, next, scales)
 	}
 	return r, r.verifyWithFSM()
 }
 
-func (r *Rules) compile(i int, next func() [][]int) {
+func (r *Rules) compile(i int, next func() [][]int, scales map[string]int) {
 	def := &r.def.Transitions[i]
 	n := len(r.def.States)
 	t := &r.transitions[i]
 	*t = transitionRules{def: def, sources: make([]bool, n), targets: make([]bool, n), args: map[string]int{}}
 	r.byTransit[def.Name] = i
-	t.conditional = def.When != nil
+	t.byState = len(def.Args) == 0 && !def.Rejectable(scales)
 	for j, a := range def.Args {
 		t.args[a.Name] = j
 	}
@@ -125,14 +131,11 @@ func (r *Rules) compile(i int, next func() [][]int) {
 		}
 		for _, target := range mv.Targets {
 			m.targets = append(m.targets, r.byName[target.State])
-			t.conditional = t.conditional || target.When != nil
 		}
-		t.conditional = t.conditional || mv.When != nil
 		for _, set := range [][]definitions.Assignment{def.Set, mv.Set} {
 			for _, a := range set {
 				m.set = append(m.set, assignment{r.fields[a.Field], a.Value})
 				r.written[r.fields[a.Field]] = true
-				t.conditional = t.conditional || !expr.IsSimple(a.Value)
 			}
 		}
 		t.moves = append(t.moves, m)

@@ -475,9 +475,6 @@ func (m *Machine) Finish(ctx context.Context, id string, args FinishArgs, opts .
 // CanFinish returns nil, or the error that firing finish would give if the row were o.
 // It reads nothing but its arguments.
 func CanFinish(o Sample, args FinishArgs) error {
-	if o.Status.Can(TransitionFinish) {
-		return nil
-	}
 	return fsmRules().Can("finish", o.ID, string(o.Status), o.Version, o.values(), args.values())
 }
 

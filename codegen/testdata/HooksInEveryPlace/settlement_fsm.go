@@ -339,9 +339,6 @@ func (m *Machine) Settle(ctx context.Context, id string, args SettleArgs, opts .
 // CanSettle returns nil, or the error that firing settle would give if the row were o.
 // It reads nothing but its arguments, and does not ask the guard risk_cleared.
 func CanSettle(o Settlement, args SettleArgs) error {
-	if o.Status.Can(TransitionSettle) {
-		return nil
-	}
 	return fsmRules().Can("settle", o.ID, string(o.Status), o.Version, o.values(), args.values())
 }
 

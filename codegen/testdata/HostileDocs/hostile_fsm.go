@@ -359,9 +359,6 @@ func (m *Machine) Go(ctx context.Context, id string, args GoArgs, opts ...engine
 // CanGo returns nil, or the error that firing go would give if the row were o.
 // It reads nothing but its arguments.
 func CanGo(o Hostile, args GoArgs) error {
-	if o.Status.Can(TransitionGo) {
-		return nil
-	}
 	return fsmRules().Can("go", o.ID, string(o.Status), o.Version, o.values(), args.values())
 }
 

@@ -370,9 +370,6 @@ func (m *Machine) Close(ctx context.Context, id int64, args CloseArgs, opts ...e
 // CanClose returns nil, or the error that firing close would give if the row were o.
 // It reads nothing but its arguments.
 func CanClose(o Ticket, args CloseArgs) error {
-	if o.Status.Can(TransitionClose) {
-		return nil
-	}
 	return fsmRules().Can("close", strconv.FormatInt(o.ID, 10), string(o.Status), o.Version, o.values(), args.values())
 }
 

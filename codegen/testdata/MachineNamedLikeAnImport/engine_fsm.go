@@ -330,9 +330,6 @@ func (m *Machine) Errors(ctx context.Context, id string, args ErrorsArgs, opts .
 // CanErrors returns nil, or the error that firing errors would give if the row were o.
 // It reads nothing but its arguments.
 func CanErrors(o Engine, args ErrorsArgs) error {
-	if o.Status.Can(TransitionErrors) {
-		return nil
-	}
 	return fsmRules().Can("errors", o.ID, string(o.Status), o.Version, o.values(), args.values())
 }
 

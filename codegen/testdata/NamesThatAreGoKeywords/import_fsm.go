@@ -399,9 +399,6 @@ func (m *Machine) Type(ctx context.Context, id string, args TypeArgs, opts ...en
 // CanType returns nil, or the error that firing type would give if the row were o.
 // It reads nothing but its arguments, and does not ask the guard map.
 func CanType(o Import, args TypeArgs) error {
-	if o.Status.Can(TransitionType) {
-		return nil
-	}
 	return fsmRules().Can("type", o.ID, string(o.Status), o.Version, o.values(), args.values())
 }
 

@@ -465,9 +465,6 @@ func (m *Machine) String(ctx context.Context, id string, args StringArgs, opts .
 // CanString returns nil, or the error that firing string would give if the row were o.
 // It reads nothing but its arguments.
 func CanString(o Context, args StringArgs) error {
-	if o.Status.Can(TransitionString) {
-		return nil
-	}
 	return fsmRules().Can("string", o.ID, string(o.Status), o.Version, o.values(), args.values())
 }
 

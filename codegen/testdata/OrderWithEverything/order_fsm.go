@@ -425,9 +425,6 @@ func (m *Machine) Pay(ctx context.Context, id string, args PayArgs, opts ...engi
 // CanPay returns nil, or the error that firing pay would give if the row were o.
 // It reads nothing but its arguments.
 func CanPay(o Order, args PayArgs) error {
-	if o.Status.Can(TransitionPay) {
-		return nil
-	}
 	return fsmRules().Can("pay", o.ID, string(o.Status), o.Version, o.values(), args.values())
 }
 
@@ -442,9 +439,6 @@ func (m *Machine) Cancel(ctx context.Context, id string, args CancelArgs, opts .
 // CanCancel returns nil, or the error that firing cancel would give if the row were o.
 // It reads nothing but its arguments.
 func CanCancel(o Order, args CancelArgs) error {
-	if o.Status.Can(TransitionCancel) {
-		return nil
-	}
 	return fsmRules().Can("cancel", o.ID, string(o.Status), o.Version, o.values(), args.values())
 }
 

@@ -460,9 +460,6 @@ func (m *Machine) Cancel(ctx context.Context, id string, args CancelArgs, opts .
 // CanCancel returns nil, or the error that firing cancel would give if the row were o.
 // It reads nothing but its arguments.
 func CanCancel(o Order, args CancelArgs) error {
-	if o.Status.Can(TransitionCancel) {
-		return nil
-	}
 	return fsmRules().Can("cancel", o.ID, string(o.Status), o.Version, o.values(), args.values())
 }
 
