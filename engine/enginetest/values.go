@@ -112,7 +112,7 @@ func (v *values) field(f *definitions.Field) []any {
 	if !v.read[f.Name] {
 		return all[:1]
 	}
-	if f.Nullable {
+	if f.Nullable && f.Default == nil { // else a row is not created with nil
 		all = append(all, nil)
 	}
 	return all
