@@ -12,9 +12,6 @@ import (
 
 // prepare makes all works of a run.
 func prepare(ctx context.Context, db *database, s settings) ([]work, error) {
-	if err := db.exec(ctx, "DROP TABLE IF EXISTS `fsm_journal`"); err != nil { // of an earlier run
-		return nil, err
-	}
 	works, err := floors(ctx, db, s.rows)
 	if err != nil {
 		return nil, err

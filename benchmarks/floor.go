@@ -33,7 +33,7 @@ func one(res sql.Result, err error) error {
 // update is the hand-written compare-and-set on a table.
 const update = "UPDATE `%` SET `status` = ?, `version` = `version` + 1 WHERE `id` = ? AND `status` = ? AND `version` = ?"
 
-const insert = "INSERT INTO `fsm_journal` (`machine`, `entity_id`, `version`, `transition`, `from_state`, `to_state`, `args`, `key`, `fingerprint`, `attempt`, `at`) " +
+const insert = "INSERT INTO `%_log` (`machine`, `entity_id`, `version`, `transition`, `from_state`, `to_state`, `args`, `key`, `fingerprint`, `attempt`, `at`) " +
 	"VALUES (?, ?, ?, ?, ?, ?, '{}', ?, '0000000000000000000000000000000000000000000000000000000000000000', '00000000000000000000000000000000', ?)"
 
 func (db *database) prepare(ctx context.Context, text, table string) (*sqlx.Stmt, error) {

@@ -137,7 +137,7 @@ func gormWork(ctx context.Context, db *database, table string, n int, journal bo
 		all[i] = lampRow{ID: r.id, Status: "dark"}
 		all[i].Version.Int64, all[i].Version.Valid = 1, true
 	}
-	log := insert
+	log := strings.ReplaceAll(insert, "%", table)
 	if db.name == "postgres" { // gorm numbers the placeholders itself
 		log = strings.ReplaceAll(log, "`", `"`)
 	}

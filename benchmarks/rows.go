@@ -22,7 +22,7 @@ transitions:
   douse: {from: lit, to: dark}
   touch: {from: dark, to: dark}
   spend: {from: [dark, lit], to: spent}
-journal: %[2]t
+journal: %[2]s
 `
 
 // row is what a caller knows of a row it has to itself.
@@ -51,12 +51,19 @@ func rows(n int) []row {
 	return out
 }
 
-// newTable makes a work's own table, filled.
+// newTable makes a work's own table, filled, and its journal. What is written costs more
+// the larger the journal is, so that each work begins with an empty one.
 func (db *database) newTable(ctx context.Context, name string, n int, journal bool) (*definitions.Machine, error) {
-	if err := db.exec(ctx, "DROP TABLE IF EXISTS `"+name+"`"); err != nil {
-		return nil, err
+	log := "false"
+	if journal {
+		log = "{table: " + name + "_log}"
 	}
-	def, err := definitions.Parse("lamp.yaml", fmt.Appendf(nil, lamp, name, journal))
+	for _, table := range []string{name, name + "_log"} { // of an earlier run
+		if err := db.exec(ctx, "DROP TABLE IF EXISTS `"+table+"`"); err != nil {
+			return nil, err
+		}
+	}
+	def, err := definitions.Parse("lamp.yaml", fmt.Appendf(nil, lamp, name, log))
 	if err != nil {
 		return nil, err
 	}
@@ -80,9 +87,7 @@ func (db *database) newTable(ctx context.Context, name string, n int, journal bo
 	return def, nil
 }
 
-// machine makes a table and the engine's machine over it. Each work's rows have ids
-// of their own table, but one journal: its machine name tells them apart, so the name
-// is the table's.
+// machine makes a table and the engine's machine over it, which has the table's name.
 func (db *database) machine(ctx context.Context, name string, n int, journal bool) (*engine.Machine, error) {
 	def, err := db.newTable(ctx, name, n, journal)
 	if err != nil {
