@@ -63,9 +63,9 @@ func (t *table) existsText() statement {
 func (t *table) existing(b *builder) {
 	b.sql("SELECT 1 FROM ").table(t.def.Table.Name).sql(" WHERE ")
 	t.whereID(b)
-	for _, fields := range t.def.Unique {
+	for key := range t.def.Unique {
 		b.sql(" OR ")
-		t.whereUnique(b, fields, func(v *values, field int) any { return v.create.Values[field] })
+		t.whereUnique(b, key, func(v *values, field int) any { return v.create.Values[field] })
 	}
 }
 
@@ -73,19 +73,18 @@ func (t *table) existing(b *builder) {
 func (t *table) twinText() statement {
 	b := &builder{d: t.d}
 	b.sql("SELECT ").name(t.def.Table.ID.Name).sql(" FROM ").table(t.def.Table.Name).sql(" WHERE ")
-	for i, fields := range t.def.Unique {
-		if i > 0 {
+	for key := range t.def.Unique {
+		if key > 0 {
 			b.sql(" OR ")
 		}
-		t.whereUnique(b, fields, func(v *values, field int) any { return v.q.Values[field] })
+		t.whereUnique(b, key, func(v *values, field int) any { return v.q.Values[field] })
 	}
 	return b.statement()
 }
 
-// whereUnique compares the columns of a unique key; NULL equals nothing, as in the
-// index.
-func (t *table) whereUnique(b *builder, fields []string, value func(v *values, field int) any) {
-	for i, name := range fields {
+// whereUnique compares the columns of a unique key as its index does; NULL equals nothing.
+func (t *table) whereUnique(b *builder, key int, value func(v *values, field int) any) {
+	for i, name := range t.def.Unique[key] {
 		if i > 0 {
 			b.sql(" AND ")
 		} else {
@@ -93,7 +92,12 @@ func (t *table) whereUnique(b *builder, fields []string, value func(v *values, f
 		}
 		at := slices.IndexFunc(t.def.Fields, func(f definitions.Field) bool { return f.Name == name })
 		f := &t.def.Fields[at]
-		b.equal(t.d.Quote(f.Column), f.Type == expr.String, func(v *values) any { return bindValue(value(v, at)) })
+		bound := func(v *values) any { return bindValue(value(v, at)) }
+		if t.comparisons != nil && t.comparisons[key][i] != nil {
+			b.sql(t.comparisons[key][i](t.d.Quote(f.Column), func() string { return b.placeholder(bound) }))
+			continue
+		}
+		b.equal(t.d.Quote(f.Column), f.Type == expr.String, bound)
 	}
 	b.sql(")")
 }

@@ -93,11 +93,15 @@ func (s *Store) Bind(ctx context.Context, rules *engine.Rules) (engine.Table, er
 	if err != nil {
 		return nil, err
 	}
+	comparisons, err := s.comparisons(ctx, def, columns[len(columns)-len(def.Fields):])
+	if err != nil {
+		return nil, err
+	}
 	if err := s.machines.Join(def); err != nil { // not before: what does not fit takes no place
 		return nil, err
 	}
 	t := &table{
-		s: s, d: s.d, f: s.d.Features(), rules: rules, def: def, columns: columns, maxVersion: columns[UseVersion].greatest(),
+		s: s, d: s.d, f: s.d.Features(), rules: rules, def: def, columns: columns, maxVersion: columns[UseVersion].greatest(), comparisons: comparisons,
 		plans: make([]atomic.Pointer[plan], len(def.Transitions)), ones: make([]oneShapes, len(def.Transitions)), compounds: make([]compoundShapes, len(def.Transitions)),
 	}
 	if t.f.OneStatement && def.Journal.Enabled {

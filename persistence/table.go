@@ -37,6 +37,8 @@ type table struct {
 	ones       []oneShapes
 	createOnes [2]statement
 	compounds  []compoundShapes
+	// comparisons say how declared unique keys compare their columns, where not by bytes.
+	comparisons [][]Comparison
 	// columns are the table's, as the database has them.
 	columns []Column
 	// maxVersion is the greatest version that its column holds.

@@ -9,6 +9,24 @@ import (
 	"github.com/fsmgen/fsmgen/persistence"
 )
 
+// Comparisons: an index compares as its columns do, but a text that the column's character
+// set does not hold can only be compared with it once it is converted, and is then another.
+func (d dialect) Comparisons(_ context.Context, _ *sqlx.DB, _ string, columns []persistence.Column) ([]persistence.Comparison, error) {
+	out := make([]persistence.Comparison, len(columns))
+	for i, c := range columns {
+		charset, _, _ := strings.Cut(c.Collation, "_")
+		if charset == "" || charset == "utf8mb4" {
+			continue
+		}
+		out[i] = func(column string, param func() string) string {
+			converted := func() string { return "CONVERT(" + param() + " USING " + d.Quote(charset) + ")" }
+			return "(" + column + " = " + converted() + " COLLATE " + d.Quote(c.Collation) +
+				" AND CAST(CONVERT(" + converted() + " USING utf8mb4) AS BINARY) = CAST(CONVERT(" + param() + " USING utf8mb4) AS BINARY))"
+		}
+	}
+	return out, nil
+}
+
 // Indexes reads the table's indexes. A part of one that is an expression has no name.
 func (dialect) Indexes(ctx context.Context, db *sqlx.DB, table string) ([]persistence.Index, error) {
 	schema, name, qualified := strings.Cut(table, ".")

@@ -22,6 +22,40 @@ FROM pragma_index_list(?1, ?2) AS i, pragma_index_xinfo(i.name, ?2) AS x WHERE x
 	return persistence.GroupColumns(rows), err
 }
 
+// Comparisons are the collations of the unique index over just these columns.
+func (d dialect) Comparisons(ctx context.Context, db *sqlx.DB, table string, columns []persistence.Column) ([]persistence.Comparison, error) {
+	schema, name, qualified := strings.Cut(table, ".")
+	if !qualified {
+		schema, name = "main", table
+	}
+	var parts []struct{ Index, Column, Collation string }
+	err := db.SelectContext(ctx, &parts, `SELECT i.name AS "index", COALESCE(x.name, '') AS "column", x.coll AS collation
+FROM pragma_index_list(?1, ?2) AS i, pragma_index_xinfo(i.name, ?2) AS x WHERE x.key = 1 AND i."unique" = 1 AND i.partial = 0`, name, schema)
+	collations := map[string]map[string]string{} // by index and column
+	for _, p := range parts {
+		if collations[p.Index] == nil {
+			collations[p.Index] = map[string]string{}
+		}
+		collations[p.Index][strings.ToLower(p.Column)] = p.Collation
+	}
+	out := make([]persistence.Comparison, len(columns))
+	for _, index := range collations {
+		over := len(index) == len(columns)
+		for _, c := range columns {
+			_, has := index[strings.ToLower(c.Name)]
+			over = over && has
+		}
+		for i, c := range columns {
+			if collation := index[strings.ToLower(c.Name)]; over && !strings.EqualFold(collation, "BINARY") {
+				out[i] = func(column string, param func() string) string {
+					return column + " = " + param() + " COLLATE " + d.Quote(collation)
+				}
+			}
+		}
+	}
+	return out, err
+}
+
 // MendIndex makes the index where there is none: an error of it names its columns, so any
 // name will do.
 func (dialect) MendIndex(table, third string, indexes []persistence.Index) string {
