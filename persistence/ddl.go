@@ -110,10 +110,9 @@ func statusCheck(d Dialect, def *definitions.Machine) string {
 
 // uniqueDDL declares a business unique key.
 func uniqueDDL(d Dialect, def *definitions.Machine, fields []string) string {
-	columns := make([]string, len(fields))
-	for i, name := range fields {
-		f, _ := def.Field(name)
-		columns[i] = d.Quote(f.Column)
+	columns := keyColumns(def, fields)
+	for i, name := range columns {
+		columns[i] = d.Quote(name)
 	}
 	return "UNIQUE (" + strings.Join(columns, ", ") + ")"
 }

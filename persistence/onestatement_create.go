@@ -12,11 +12,12 @@ import (
 // createOneText inserts the row and its journal entry in one statement. An id that
 // exists, a declared unique key that is taken, or a key that was seen, inserts nothing.
 func (t *table) createOneText(keyed bool) statement {
-	return t.createText(keyed, len(t.def.Unique) == 0)
+	return t.createText(keyed, len(t.def.Unique) == 0 || t.deferrable)
 }
 
 // createText: strict lets only the id stand in the way. Without it every unique index
-// does, since a statement can name one of them, or all.
+// does, since a statement can name one of them, or all. All it cannot where one of them is
+// deferrable: then the rows of the declared keys are looked for.
 func (t *table) createText(keyed, strict bool) statement {
 	b := &builder{d: t.d}
 	status := func(v *values) any { return t.def.States[v.create.State].Value }
@@ -28,8 +29,15 @@ func (t *table) createText(keyed, strict bool) statement {
 	for i := range t.def.Fields {
 		b.sql(", ").param(func(v *values) any { return bindValue(v.create.Values[i]) })
 	}
+	where := " WHERE "
 	if keyed {
-		t.keyUnseen(b.sql(" WHERE "), func(v *values) any { return v.create.Key })
+		t.keyUnseen(b.sql(where), func(v *values) any { return v.create.Key })
+		where = " AND "
+	}
+	if t.deferrable && len(t.def.Unique) > 0 {
+		b.sql(where, "NOT EXISTS (")
+		t.existing(b)
+		b.sql(")")
 	}
 	b.sql(" ON CONFLICT ")
 	if strict {
@@ -94,6 +102,9 @@ func (t *table) createOne(x Execer, v *values) (engine.Change, error) {
 	var version any
 	st := &t.createOnes[index(keyed)]
 	found, err := x.Query(st.text, st.args(v), []any{&version})
+	if err != nil && t.deferrable && t.ranIntoKey(x, v, err) {
+		return engine.Change{}, errMiss
+	}
 	if err == nil && !found && len(t.def.Unique) > 0 {
 		found, err = t.createStrictly(x, v, keyed, &version)
 	}
@@ -108,6 +119,18 @@ func (t *table) createOne(x Execer, v *values) (engine.Change, error) {
 		return engine.Change{}, errVersionType
 	}
 	return engine.Change{OK: true, From: -1, To: v.create.State, Version: n}, nil
+}
+
+// ranIntoKey reports whether a refused INSERT lost a race for a declared key, which could
+// not be looked for in the same statement. Inside a caller's transaction nothing can be
+// looked for any more: there the constraint's error stands.
+func (t *table) ranIntoKey(x Execer, v *values, err error) bool {
+	if len(t.def.Unique) == 0 || t.s.classify(err) != engine.ClassConstraint {
+		return false
+	}
+	var one any
+	taken, lookErr := x.Query(t.exists.text, t.exists.args(v), []any{&one})
+	return lookErr == nil && taken
 }
 
 // createStrictly settles what stood in the way of a creation. Where it was neither the

@@ -60,6 +60,7 @@ func (t *table) existsText() statement {
 	return b.statement()
 }
 
+// existing appends the SELECT of the rows that a creation's id or declared keys name.
 func (t *table) existing(b *builder) {
 	b.sql("SELECT 1 FROM ").table(t.def.Table.Name).sql(" WHERE ")
 	t.whereID(b)

@@ -112,6 +112,11 @@ func (s *Store) Bind(ctx context.Context, rules *engine.Rules) (engine.Table, er
 		t.logTriggered = log[0].Triggered
 	}
 	rules.NarrowVersion(t.maxVersion)
+	if t.f.OneStatement && len(def.Unique) > 0 {
+		if t.deferrable, err = s.deferrable(ctx, def.Table.Name); err != nil {
+			return nil, err
+		}
+	}
 	t.judgeable = t.exact()
 	t.triggered = columns[UseVersion].Triggered
 	t.unstacked.Store(t.triggered)

@@ -26,6 +26,8 @@ type table struct {
 	triggered bool
 	// logTriggered: a trigger can drop entries of the journal, and no count tells.
 	logTriggered bool
+	// deferrable: a constraint of the table's is held against rows at the end only.
+	deferrable bool
 	// judgeable: its calls may be decided in Go, see judge.
 	judgeable bool
 	// unstacked: calls on one row share no batch, since what the database does to a row

@@ -30,7 +30,7 @@ func (s *Store) verify(ctx context.Context, def *definitions.Machine) ([]Column,
 		}
 		found = append(found, c)
 	}
-	faults = append(faults, s.verifyStates(ctx, def))
+	faults = append(faults, s.verifyUnique(ctx, def, columns), s.verifyStates(ctx, def))
 	if def.Journal.Enabled {
 		faults = append(faults, s.verifyJournal(ctx, def, found))
 	}

@@ -2,10 +2,14 @@ package persistence
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/fsmgen/fsmgen/definitions"
 )
 
 // IndexReader is a Dialect that can read the indexes of a table.
@@ -70,6 +74,78 @@ func FreeName(name string, indexes []Index) string {
 		name += "_unique"
 	}
 	return name
+}
+
+// verifyUnique finds a declared unique key of which the table can hold two rows: nothing
+// else keeps two Creates at the same moment apart.
+func (s *Store) verifyUnique(ctx context.Context, def *definitions.Machine, columns []Column) error {
+	d, ok := s.d.(IndexReader)
+	if !ok || len(def.Unique) == 0 {
+		return nil
+	}
+	indexes, err := s.indexes(ctx, d, def.Table.Name)
+	if err != nil {
+		return err
+	}
+	var faults []error
+	for _, fields := range def.Unique {
+		if key := keyColumns(def, fields); !keptUnique(key, columns, indexes) {
+			faults = append(faults, fmt.Errorf("table %s: no unique index keeps the declared key (%s), or it keeps some rows, a part of the text, or the end of a transaction only: run\n%s",
+				def.Table.Name, strings.Join(key, ", "), s.uniqueIndex(def, key, indexes)))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// keyColumns are the columns of a declared unique key.
+func keyColumns(def *definitions.Machine, fields []string) []string {
+	out := make([]string, len(fields))
+	for i, name := range fields {
+		f, _ := def.Field(name)
+		out[i] = f.Column
+	}
+	return out
+}
+
+// keptUnique reports whether two rows cannot have the key: what is unique in some of its
+// columns is unique in all. An index that folds keeps the key too, and others with it.
+func keptUnique(key []string, columns []Column, indexes []Index) bool {
+	inKey := func(column string) bool {
+		return slices.ContainsFunc(key, func(k string) bool { return strings.EqualFold(k, column) })
+	}
+	return slices.ContainsFunc(columns, func(c Column) bool { return c.UniqueAlone && inKey(c.Name) }) ||
+		slices.ContainsFunc(indexes, func(x Index) bool {
+			return x.Unique && !slices.ContainsFunc(x.Columns, func(column string) bool { return !inKey(column) })
+		})
+}
+
+// uniqueIndex is the DDL of the index that a declared unique key lacks.
+func (s *Store) uniqueIndex(def *definitions.Machine, key []string, indexes []Index) string {
+	var quoted []string
+	for _, column := range key {
+		quoted = append(quoted, s.d.Quote(column))
+	}
+	list := " (" + strings.Join(quoted, ", ") + ")"
+	if s.d.Name() != "sqlite" {
+		return "ALTER TABLE " + QuoteTable(s.d, def.Table.Name) + " ADD UNIQUE" + list
+	}
+	schema, name, qualified := strings.Cut(def.Table.Name, ".")
+	before := s.d.Quote(schema) + "."
+	if !qualified {
+		before, name = "", def.Table.Name
+	}
+	return "CREATE UNIQUE INDEX " + before + s.d.Quote(FreeName(name+"_"+strings.Join(key, "_"), indexes)) + " ON " + s.d.Quote(name) + list
+}
+
+// deferrable reports whether some index of a table is, which no INSERT may then run into
+// in silence.
+func (s *Store) deferrable(ctx context.Context, table string) (bool, error) {
+	d, ok := s.d.(IndexReader)
+	if !ok {
+		return false, nil
+	}
+	indexes, err := s.indexes(ctx, d, table)
+	return slices.ContainsFunc(indexes, func(x Index) bool { return x.Deferrable }), err
 }
 
 func (s *Store) indexes(ctx context.Context, d IndexReader, table string) (indexes []Index, err error) {

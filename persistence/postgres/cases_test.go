@@ -393,3 +393,48 @@ transitions: {send: {from: draft, to: sent, args: {body: json}, set: {body: args
 		}
 	}
 }
+
+// A constraint that is held against rows at the end of a transaction is none that INSERT
+// can pass by, wherever on the table it is: a declared key is kept all the same.
+func TestDeferrableBesideADeclaredKey(t *testing.T) {
+	r := open(t, unique)
+	r.exec(t, `ALTER TABLE tickets ADD CONSTRAINT seats UNIQUE (seat) DEFERRABLE INITIALLY IMMEDIATE`)
+	var err error
+	r.m, err = r.eng.Machine(t.Context(), r.def)
+	check(t, err)
+	r.create(t, "1", engine.Row{"number": "A", "seat": "s1"})
+	forLevelsIn(t, r, func(t *testing.T, m *engine.Machine) {
+		for _, opts := range [][]engine.CallOption{nil, {engine.WithKey("k")}} {
+			res, err := m.Create(t.Context(), engine.Row{"id": "2", "number": "A"}, opts...)
+			check(t, err)
+			if res.Outcome != engine.AlreadyReached || res.ID != "1" {
+				t.Errorf("%+v", res)
+			}
+		}
+		if _, err := m.Create(t.Context(), engine.Row{"id": "3", "number": "A", "seat": "s2"}); !errors.Is(err, engine.ErrMismatch) {
+			t.Errorf("another seat: %v", err)
+		}
+	})
+	if _, err := r.m.Create(t.Context(), engine.Row{"id": "4", "number": "B", "seat": "s1"}); err == nil || !strings.Contains(err.Error(), "seats") || !strings.Contains(err.Error(), "nothing was created") {
+		t.Errorf("a constraint that is not declared: %v", err)
+	}
+	for round := range 20 {
+		var mu sync.Mutex
+		applied, number := 0, fmt.Sprint("R", round)
+		together(callers, func(i int) {
+			res, err := r.m.Create(t.Context(), engine.Row{"id": fmt.Sprint(number, "-", i), "number": number})
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if res.Outcome == engine.Applied {
+				applied++
+			}
+		})
+		if applied != 1 {
+			t.Errorf("%d rows of one number", applied)
+		}
+	}
+	r.whole(t)
+}

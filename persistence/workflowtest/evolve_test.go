@@ -161,3 +161,89 @@ func (s *site) keyed(m *engine.Machine, key string, want engine.Outcome) {
 		s.t.Errorf("under the key %s: %v %v, want %v", key, res.Outcome, err, want)
 	}
 }
+
+// TestDeclaredKeyWithoutAnIndex: a table that can hold two rows of one declared key is
+// refused, with the DDL after which it cannot.
+func TestDeclaredKeyWithoutAnIndex(t *testing.T) {
+	def := parse(t, `machine: m
+table: {name: evolving}
+fields: {shop: {type: string}, no: {type: int, column: Number}}
+initial: a
+states: {a: , b: }
+unique: [[shop, no]]
+transitions: {go: {from: a, to: b}, back: {from: b, to: a}}
+`)
+	for _, k := range databases() {
+		type form struct {
+			index string // INDEX and on
+			sound bool
+		}
+		number := map[bool]string{true: `"Number"`, false: "Number"}[k.name == "postgres"]
+		forms := map[string]form{
+			"none":         {"", false},
+			"the two":      {"UNIQUE INDEX u ON evolving (%n, shop)", true},
+			"one of them":  {"UNIQUE INDEX u ON evolving (%n)", true},
+			"not unique":   {"INDEX u ON evolving (shop, %n)", false},
+			"with another": {"UNIQUE INDEX u ON evolving (shop, %n, status)", false},
+			"of another":   {"UNIQUE INDEX u ON evolving (status)", false},
+		}
+		switch k.name {
+		case "mariadb":
+			forms["of its beginning"] = form{"UNIQUE INDEX u ON evolving (shop(3), %n)", false}
+		case "postgres":
+			forms["and more"] = form{"UNIQUE INDEX u ON evolving (shop, %n) INCLUDE (status)", true}
+			forms["at the end"] = form{"", false}
+			fallthrough
+		default:
+			forms["of some rows"] = form{"UNIQUE INDEX u ON evolving (shop, %n) WHERE status = 'a'", false}
+			forms["of a function"] = form{"UNIQUE INDEX u ON evolving (lower(shop), %n)", false}
+		}
+		if k.name == "sqlite" {
+			forms["case-blind"] = form{"UNIQUE INDEX u ON evolving (shop COLLATE NOCASE, %n)", true}
+		}
+		for name, f := range forms {
+			t.Run(k.name+" "+name, func(t *testing.T) {
+				t.Parallel()
+				p := k.open(t)
+				store := p.open(t, def)
+				text := map[string]string{"sqlite": sqlite.DDL(def), "postgres": postgres.DDL(def), "mariadb": mysql.DDL(def)}[k.name]
+				text, _, _ = strings.Cut(text, ";\n")
+				drop := "DROP TABLE evolving"
+				head, _, _ := strings.Cut(text, "UNIQUE (")
+				texts := []string{drop, strings.TrimSuffix(strings.TrimSpace(head), ",") + ")"}
+				if f.index != "" {
+					texts = append(texts, "CREATE "+strings.ReplaceAll(f.index, "%n", number))
+				}
+				if name == "at the end" {
+					texts = append(texts, "ALTER TABLE evolving ADD UNIQUE (shop, "+number+") DEFERRABLE")
+				}
+				for _, text := range texts {
+					if _, err := p.db.ExecContext(t.Context(), text); err != nil {
+						t.Fatalf("%s: %v", text, err)
+					}
+				}
+				eng, err := engine.New(store.Store())
+				check(t, err)
+				m, err := eng.Machine(t.Context(), def)
+				if f.sound != (err == nil) {
+					t.Fatalf("New = %v, want an error: %v", err, !f.sound)
+				}
+				if err != nil {
+					if !strings.Contains(err.Error(), "table evolving") || !strings.Contains(err.Error(), "(shop, Number)") {
+						t.Errorf("%v names no table or key", err)
+					}
+					(&site{t: t, db: p.db}).mend(err)
+					m, err = eng.Machine(t.Context(), def)
+					check(t, err)
+				}
+				_, err = m.Create(t.Context(), engine.Row{"id": "1", "shop": "s", "no": 7})
+				check(t, err)
+				res, err := m.Create(t.Context(), engine.Row{"id": "2", "shop": "s", "no": 7})
+				check(t, err)
+				if res.ID != "1" || res.Outcome != engine.AlreadyReached {
+					t.Errorf("a second row of the key: %+v", res)
+				}
+			})
+		}
+	}
+}
