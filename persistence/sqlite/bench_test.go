@@ -3,10 +3,14 @@ package sqlite_test
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -238,4 +242,109 @@ func interleave(tb testing.TB, ways []variant, rounds int) []time.Duration {
 		medians[i] = took[i][rounds/2]
 	}
 	return medians
+}
+
+// BenchmarkSharedCommit shows what there is to win: a call by hand with a commit of its
+// own, the statements of a journaled call in a loop of the driver's with 64 to a commit,
+// which is as fast as SQLite takes them, and 128 callers of the engine.
+func BenchmarkSharedCommit(b *testing.B) {
+	b.Run("floor", func(b *testing.B) {
+		store := open(b)
+		bare := machineOn(b, store, bareText)
+		mustCreate(b, bare, "floor")
+		step, n := floor(b, store), 0
+		for b.Loop() {
+			if err := step(n); err != nil {
+				b.Fatal(err)
+			}
+			n++
+		}
+	})
+	b.Run("driver", func(b *testing.B) {
+		store := open(b)
+		lamps(b, machineOn(b, store, lampText))
+		conn, err := store.DB().Conn(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer conn.Close() //nolint:errcheck // it goes back
+		if err := conn.Raw(func(dc any) error { return driverLoop(b, dc.(driver.Conn)) }); err != nil {
+			b.Fatal(err)
+		}
+	})
+	b.Run("engine", func(b *testing.B) {
+		store := open(b)
+		m := machineOn(b, store, lampText)
+		lamps(b, m)
+		var callers atomic.Int64
+		b.SetParallelism(128 / runtime.GOMAXPROCS(0))
+		b.RunParallel(func(pb *testing.PB) {
+			own := callers.Add(1) - 1 // one of each 128 rows is its own
+			for n := 0; pb.Next(); n++ {
+				row := int(own) + n%lampsEach*128
+				transition := []string{"switch_on", "switch_off"}[n/lampsEach%2]
+				if res, err := m.FireValues(context.Background(), transition, strconv.Itoa(row), nil); err != nil || res.Outcome != engine.Applied {
+					b.Errorf("%s %d: %v, %v", transition, row, res.Outcome, err)
+					return
+				}
+			}
+		})
+	})
+}
+
+// lampsEach is how many rows each of 128 callers has.
+const lampsEach = 8
+
+func lamps(b *testing.B, m *engine.Machine) {
+	b.Helper()
+	for i := range 128 * lampsEach {
+		mustCreate(b, m, strconv.Itoa(i))
+	}
+}
+
+// driverLoop flips the rows one after the other.
+func driverLoop(b *testing.B, conn driver.Conn) error {
+	run := map[string]func(args ...driver.Value) error{}
+	for name, text := range map[string]string{
+		"begin": "BEGIN IMMEDIATE", "commit": "COMMIT", "save": "SAVEPOINT unit", "release": "RELEASE unit",
+		"update": "UPDATE lamp SET status = ?, version = version + 1 WHERE id = ? AND status = ?",
+		"insert": `INSERT INTO fsm_journal (machine, entity_id, version, transition, from_state, to_state, args, key, fingerprint, attempt, at)
+			VALUES ('lamp', ?, ?, 'switch', 'off', 'on', '{}', ?, ?, ?, ?)`,
+	} {
+		st, err := conn.Prepare(text)
+		if err != nil {
+			return err
+		}
+		defer st.Close() //nolint:errcheck // with its connection
+		run[name] = func(args ...driver.Value) error {
+			_, err := st.Exec(args) //nolint:staticcheck // the driver's own form is what is measured
+			return err
+		}
+	}
+	n := 0
+	for b.Loop() {
+		row, turn := strconv.Itoa(n%(128*lampsEach)), n/(128*lampsEach)
+		from, to := "off", "on"
+		if turn%2 == 1 {
+			from, to = to, from
+		}
+		key := fmt.Sprintf("%032x", rand.Uint64())
+		var err error
+		if n%64 == 0 {
+			err = run["begin"]()
+		}
+		err = errors.Join(err, run["save"](), run["update"](to, row, from),
+			run["insert"](row, int64(turn+2), "#"+key, key+key, key, time.Now().UTC().Format(time.RFC3339Nano)), run["release"]())
+		if n%64 == 63 {
+			err = errors.Join(err, run["commit"]())
+		}
+		if err != nil {
+			return err
+		}
+		n++
+	}
+	if n%64 != 0 {
+		return run["commit"]()
+	}
+	return nil
 }
