@@ -110,7 +110,7 @@ func (m *Machine) duplicate(a *attempt, v verdict, s *Snapshot) Result {
 	}
 	res.To = res.State
 	if e := v.first; e != nil {
-		res.From, res.To = e.From, e.To
+		res.From, res.To = m.rules.nameNow(e.From), m.rules.nameNow(e.To)
 		if v.outcome == Replayed || v.outcome == Applied {
 			res.Version = e.Version
 		}

@@ -159,6 +159,15 @@ func (r *Rules) inJournal(name string) int {
 	return -1
 }
 
+// nameNow is what a state is called today that an entry names: it may have been renamed
+// since.
+func (r *Rules) nameNow(name string) string {
+	if i := r.inJournal(name); i >= 0 {
+		return r.def.States[i].Name
+	}
+	return name
+}
+
 // settled reports whether an answer to a bare call still holds although an earlier
 // write of the same call may have been applied: only if the row shows that it was not.
 func (r *Rules) settled(q *request, s *Snapshot) bool {
@@ -181,11 +190,10 @@ func (r *Rules) otherIdentity(t *transitionRules, q *request, s *Snapshot) strin
 		a, f := &t.def.Args[part.arg], &r.def.Fields[part.field]
 		was, from, equal := s.Row.Values[part.field], "the row's "+f.Name, equalStored
 		if s.Own != nil && !s.Undone {
-			v, err := argOf(s.Own, a.Name, a.Type)
-			if err != nil {
-				return err.Error()
+			// An entry whose args were erased, or spoilt, knows no more than none does.
+			if v, err := argOf(s.Own, a.Name, a.Type); err == nil && len(s.Own.Args) > 0 {
+				was, from, equal = v, fmt.Sprintf("%s of version %d", a.Name, s.Own.Version), expr.Equal
 			}
-			was, from, equal = v, fmt.Sprintf("%s of version %d", a.Name, s.Own.Version), expr.Equal
 		}
 		if !equal(a.Type, was, q.call.Args[part.arg]) {
 			return fmt.Sprintf("%s is %s, this call's %s is %s", from, expr.FormatValue(a.Type, was), a.Name, expr.FormatValue(a.Type, q.call.Args[part.arg]))

@@ -226,7 +226,7 @@ func (r *Rules) classifyCreation(q *creation, s *Snapshot) verdict {
 func (r *Rules) createdWith(s *Snapshot, field int) (was any, equal func(t expr.Type, was, given any) bool, err error) {
 	f := &r.def.Fields[field]
 	switch {
-	case s.Creation != nil:
+	case s.Creation != nil && len(s.Creation.Args) > 0: // else they were erased
 		was, err = argOf(s.Creation, f.Name, f.Type)
 		return was, expr.Equal, err
 	case r.written[field]:

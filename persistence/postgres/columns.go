@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,6 +48,10 @@ JOIN pg_catalog.pg_type AS t ON t.oid = b.typ AND t.typtype <> 'd'
 LEFT JOIN pg_catalog.pg_collation AS l ON l.oid = c.attcollation
 ORDER BY c.attnum`
 
+// heirs asks for tables that inherit from one, and are no partitions of it.
+const heirs = `SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_inherits AS i JOIN pg_catalog.pg_class AS c ON c.oid = i.inhparent
+  WHERE c.oid = pg_catalog.to_regclass($1) AND c.relkind = 'r')`
+
 // fact is one column as the catalogue tells it.
 type fact struct {
 	Name, Declared, Base, Collation string
@@ -57,6 +62,13 @@ type fact struct {
 
 // Columns reads the table's columns from the catalogue; none if there is no table.
 func (d dialect) Columns(ctx context.Context, db *sqlx.DB, table string) ([]persistence.Column, error) {
+	var children bool
+	if err := db.GetContext(ctx, &children, heirs, persistence.QuoteTable(d, table)); err != nil {
+		return nil, err
+	}
+	if children {
+		return nil, errors.New("other tables inherit from it (INHERITS): no id is unique over all of them, and a statement changes them all")
+	}
 	var facts []fact
 	if err := db.SelectContext(ctx, &facts, catalogue, persistence.QuoteTable(d, table)); err != nil {
 		return nil, err

@@ -297,3 +297,12 @@ func TestVerifyJournal(t *testing.T) {
 		}
 	})
 }
+
+// TestVerifyHeirs: an id is unique in a table, and not over those that inherit from it.
+func TestVerifyHeirs(t *testing.T) {
+	r := open(t, order)
+	r.exec(t, "CREATE TABLE orders_2026 () INHERITS (orders)")
+	if _, err := r.eng.Machine(t.Context(), r.def); err == nil || !strings.Contains(err.Error(), "orders") || !strings.Contains(err.Error(), "inherit") {
+		t.Errorf("%v, want it refused", err)
+	}
+}
