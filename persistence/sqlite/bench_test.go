@@ -304,6 +304,7 @@ func lamps(b *testing.B, m *engine.Machine) {
 
 // driverLoop flips the rows one after the other.
 func driverLoop(b *testing.B, conn driver.Conn) error {
+	b.Helper()
 	run := map[string]func(args ...driver.Value) error{}
 	for name, text := range map[string]string{
 		"begin": "BEGIN IMMEDIATE", "commit": "COMMIT", "save": "SAVEPOINT unit", "release": "RELEASE unit",
