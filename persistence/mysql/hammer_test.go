@@ -231,7 +231,8 @@ func TestKilled(t *testing.T) {
 			if len(ids) > 0 {
 				_, _ = admin.ExecContext(ctx, fmt.Sprintf("KILL %s %d", []string{"QUERY", "CONNECTION"}[i%2], ids[rand.IntN(len(ids))]))
 			}
-			time.Sleep(2 * time.Millisecond)
+			// Longer than it takes to read the row's history, which is long in the end.
+			time.Sleep(time.Duration(rounds(2, 20)) * time.Millisecond)
 		}
 	})
 	var calls sync.WaitGroup
@@ -319,12 +320,13 @@ func TestStatementTimeout(t *testing.T) {
 
 // again repeats a call under its key until it is answered.
 func (r *rig) again(t *testing.T, key string) {
+	var err error
 	for range 100 {
-		if _, err := r.m.Fire(t.Context(), "add", "x", engine.Args{"by": 1}, engine.WithKey(key)); err == nil {
+		if _, err = r.m.Fire(t.Context(), "add", "x", engine.Args{"by": 1}, engine.WithKey(key)); err == nil {
 			return
 		}
 	}
-	t.Errorf("key %s was not settled in 100 tries", key)
+	t.Errorf("key %s was not settled in 100 tries: %v", key, err)
 }
 
 // TestQueueBehindHeldRow: of many calls on a row that somebody else holds only a few wait
