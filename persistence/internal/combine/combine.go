@@ -1,6 +1,6 @@
 // Package combine lets concurrent callers of one process share a commit.
 //
-// It never waits for more calls: whoever finds nobody at work does its own call in
+// It never sleeps to wait for more calls: whoever finds nobody at work does its own call in
 // its own goroutine; what queues up meanwhile is worked off batch by batch. A lone
 // caller pays one mutex. Every member is answered after its own batch. One that is
 // still queued when its context ends leaves, and was never run; one whose batch is
@@ -129,12 +129,16 @@ type Combiner[J any] struct {
 	lone  *lone // the call that runs alone, where others shall not wait for it for long
 	queue []*Member[J]
 	spare []*Member[J] // the list of a batch that was answered
+	last  int          // how many were in it
 	pool  sync.Pool
 }
 
-// few is how many waiting members are worth one yield: those just answered come
-// back, and their calls join the batch.
-const few = 16
+// Where fewer wait than few, a batch gives way to those just answered, so that their next
+// calls join it; at most for as long as returning.
+const (
+	few       = 16
+	returning = 50 * time.Microsecond
+)
 
 // ErrWaited is the answer of a call that was queued for as long as it may be.
 var ErrWaited = errors.New("the calls ahead of it took too long")
@@ -239,9 +243,10 @@ func (c *Combiner[J]) answerAll(batch []*Member[J]) {
 			m.answer()
 		}
 	}
+	last := len(batch)
 	clear(batch)
 	c.mu.Lock()
-	c.spare = batch[:0]
+	c.spare, c.last = batch[:0], last
 	c.mu.Unlock()
 }
 
@@ -406,7 +411,10 @@ func (c *Combiner[J]) drain() {
 func (c *Combiner[J]) waiting() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if n := len(c.queue); n < few {
+	// Those just answered are on their way back. Without them the callers would come in two
+	// halves for ever, one of which queues up while the other is served.
+	want := min(len(c.queue)+c.last, few)
+	for since := time.Now(); len(c.queue) < want && time.Since(since) < returning; {
 		c.mu.Unlock()
 		runtime.Gosched()
 		c.mu.Lock()
