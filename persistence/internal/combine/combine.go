@@ -414,7 +414,7 @@ func (c *Combiner[J]) waiting() int {
 	// Those just answered are on their way back. Without them the callers would come in two
 	// halves for ever, one of which queues up while the other is served.
 	want := min(len(c.queue)+c.last, few)
-	for since := time.Now(); len(c.queue) < want && time.Since(since) < returning; {
+	for since := time.Now(); len(c.queue) < want && time.Since(since) < returning; { //nolint:forbidigo // it measures
 		c.mu.Unlock()
 		runtime.Gosched()
 		c.mu.Lock()
