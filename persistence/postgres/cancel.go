@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -17,18 +18,25 @@ const grace = 500 * time.Millisecond
 // leaves a statement behind that waits for a lock and is applied when nobody expects
 // it any more.
 type canceller struct {
-	conn *pgconn.PgConn
-	over chan struct{} // closed when the call has returned
+	conn  *pgconn.PgConn
+	asked *atomic.Bool  // that a request was sent
+	over  chan struct{} // closed when the call has returned
 }
 
-func newCanceller(conn *pgconn.PgConn) ctxwatch.Handler { return &canceller{conn: conn} }
+// newCanceller is called while the connection is made: later its data belong to the call
+// that uses it, beside which HandleCancel runs.
+func newCanceller(conn *pgconn.PgConn) ctxwatch.Handler {
+	asked := new(atomic.Bool)
+	conn.CustomData()[cancelled] = asked
+	return &canceller{conn: conn, asked: asked}
+}
 
 // HandleCancel runs when the context has ended, beside the call that waits.
 func (c *canceller) HandleCancel(ended context.Context) {
 	deadline := time.Now().Add(grace)
 	_ = c.conn.Conn().SetDeadline(deadline) // where this fails the connection is gone already
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ended), deadline)
-	c.conn.CustomData()[cancelled] = true
+	c.asked.Store(true)
 	over := make(chan struct{})
 	c.over = over
 	_ = c.conn.CancelRequest(ctx) // where this fails the deadline ends the call
@@ -62,3 +70,8 @@ func (c *canceller) HandleUnwatchAfterCancel() {
 // cancelled marks a connection that was sent a cancel request: a late one could hit
 // whoever uses the connection next.
 const cancelled = "fsmgen.cancelled"
+
+func wasCancelled(conn *pgconn.PgConn) bool {
+	asked, ok := conn.CustomData()[cancelled].(*atomic.Bool)
+	return ok && asked.Load()
+}

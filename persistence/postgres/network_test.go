@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+
 	"github.com/fsmgen/fsmgen/engine"
 	"github.com/fsmgen/fsmgen/persistence/internal/faultproxy"
 )
@@ -278,4 +281,36 @@ WHERE application_name = $1 ORDER BY random() LIMIT 1`, application)
 		t.Errorf("%d calls, the row is %+v", n, row)
 	}
 	r.whole(t)
+}
+
+// TestCancelBesideAnError: a context ends at the moment when the server reports an error. The
+// one is handled beside the call, and touches nothing that the call does.
+func TestCancelBesideAnError(t *testing.T) {
+	r := open(t, counter)
+	conn, err := r.store.DB().Conn(t.Context())
+	check(t, err)
+	defer conn.Close() //nolint:errcheck // it goes back
+	check(t, conn.Raw(func(dc any) error {
+		pg := dc.(*stdlib.Conn).Conn().PgConn()
+		handler := newCanceller(pg)
+		if wasCancelled(pg) {
+			t.Error("nobody has cancelled anything yet")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			handler.HandleCancel(ctx)
+		}()
+		for range 1000 {
+			note(pg, &pgconn.PgError{Code: "23505"})
+		}
+		<-done
+		handler.HandleUnwatchAfterCancel()
+		if !wasCancelled(pg) {
+			t.Error("the connection does not know that it was cancelled")
+		}
+		return nil
+	}))
 }

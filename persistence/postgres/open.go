@@ -175,7 +175,7 @@ func (o *options) settings(config *pgx.ConnConfig) {
 // DSN names several servers to the one that took over.
 func usable(_ context.Context, conn *pgx.Conn) error {
 	c := conn.PgConn()
-	if c.CustomData()[cancelled] != nil || c.ParameterStatus("in_hot_standby") == "on" || c.ParameterStatus("default_transaction_read_only") == "on" {
+	if wasCancelled(c) || c.ParameterStatus("in_hot_standby") == "on" || c.ParameterStatus("default_transaction_read_only") == "on" {
 		return driver.ErrBadConn
 	}
 	return nil
