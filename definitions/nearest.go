@@ -21,6 +21,9 @@ func (f *findings) nearest(name string, candidates iter.Seq[string]) string {
 		if f.effort++; f.effort > maxEffort {
 			return best
 		}
+		if len(c) > utf8.UTFMax*mostLetters { // it may be as long as the file
+			continue
+		}
 		if d := distance(folded, strings.ToLower(c), limit); d < limit {
 			best, limit = c, d
 		}
@@ -31,11 +34,14 @@ func (f *findings) nearest(name string, candidates iter.Seq[string]) string {
 	return best
 }
 
+// mostLetters is more than a name has: what is longer is like none.
+const mostLetters = 128
+
 // distanceLimit is the first distance that is too far: a third of the name, so
 // that short names do not match just anything.
 func distanceLimit(name string) int {
 	n := utf8.RuneCountInString(name)
-	if n > 128 {
+	if n > mostLetters {
 		return 0
 	}
 	return min(n/3, 3) + 2 - boolInt(n <= 2)

@@ -81,6 +81,9 @@ func oddIndent(text string) string {
 // flowEntry ends where the value begins: it is looked for behind every entry of a line.
 var flowEntry = regexp.MustCompile(`(?:[{,]\s*)([\pL\pN_][\pL\pN_.-]*):\s+([^\s"'{\[&*!|>,}\]])`)
 
+// longestHint is more than anybody would put in quotes, in bytes.
+const longestHint = 2048
+
 // unquotedFlow finds the entry of a flow mapping whose value holds a sign of
 // YAML's own, and returns it. Without a mapping a bare `string?` in a list is
 // what remains.
@@ -94,7 +97,12 @@ func unquotedFlow(text string) (key, value string, found bool) {
 			break
 		}
 		key, rest := text[begin+m[2]:begin+m[3]], text[begin+m[4]:]
-		value := strings.TrimSpace(flowValue(rest))
+		value := flowValue(rest[:min(len(rest), longestHint)])
+		if len(value) == longestHint { // it may go on to the end of the line, as may that of every entry
+			begin += m[4]
+			continue
+		}
+		value = strings.TrimSpace(value)
 		if strings.ContainsAny(value, "?[]{}#") || strings.Contains(value, ": ") || strings.Contains(value, ", ") {
 			return key, value, true
 		}

@@ -185,6 +185,9 @@ func TestBombs(t *testing.T) {
 		{"a syntax error in a long line", "a: {" + strings.Repeat("k: v, ", 100_000) + "]\n", ruleSyntax},
 		{"open brackets in a long line", "a: {" + strings.Repeat("k: (v, ", 100_000) + "]\n", ruleSyntax},
 		{"open quotes in a long line", "a: {" + strings.Repeat("k: v'v, ", 100_000) + "]\n", ruleSyntax},
+		{"open brackets and tabs in a long line", "a: {" + strings.Repeat("k:\t(v,", 100_000) + "]\n", ruleSyntax},
+		{"a name as long as the file", "machine: m\ntable: {name: t}\ninitial: a\nstates:\n  a:\n  ? " + strings.Repeat("x", 400_000) + "\n  :\ntransitions: {go: {to: a, from: [" + numbered("q%d,", 40_000) + "a]}}\n", ruleUnknownState},
+		{"a field as long as the file", "machine: m\ntable: {name: t}\nfields:\n  ? " + strings.Repeat("x", 400_000) + "\n  : {type: int}\ninitial: a\nstates: {a: , b: {final: true}}\ntransitions: {go: {from: a, to: b, set: {" + numbered("q%d: 1,", 30_000) + "}}}\n", ruleUnknownField},
 		{"syntax error at the end", small + numbered("  t%d: {from: a, to: b}\n", 25_000) + " x\n", ruleSyntax},
 	}
 	for _, tt := range tests {

@@ -70,6 +70,9 @@ func (e *Env) nearest(name string, candidates iter.Seq[string]) string {
 				return best
 			}
 		}
+		if len(c) > utf8.UTFMax*maxLetters { // it may be as long as the file
+			continue
+		}
 		n := utf8.RuneCountInString(c)
 		if letters-n >= least || n-letters >= least {
 			continue
