@@ -10,12 +10,13 @@ import (
 // zero value has no bound.
 type Slots struct{ taken chan struct{} }
 
-// HalfOf gives slots for half of a pool's connections; 0 means as many as are asked for.
+// HalfOf gives slots for half of a pool's connections; 0 means as many as are asked for. One
+// connection is not to be shared out.
 func HalfOf(connections int) Slots {
-	if connections == 0 {
+	if connections < 2 {
 		return Slots{}
 	}
-	return Slots{make(chan struct{}, max(1, connections/2))}
+	return Slots{make(chan struct{}, connections/2)}
 }
 
 // Try takes a slot if there is one.
