@@ -181,7 +181,7 @@ func (b *judgedBatch) decide(batch []*judgedMember, group []int) [][]*judged {
 // judge decides one call in Go and moves the row on in memory.
 func (b *judgedBatch) judge(job *judged, row *engine.RowState) error {
 	call, key := job.v.call, job.v.call.ID+"\x00"+job.v.call.Key
-	job.miss = true
+	job.miss, job.change = true, engine.Change{} // it may come from a batch that was undone
 	if call.Key != "" && !call.KeyOwn && b.seen[key] {
 		return &engine.Fault{Class: engine.ClassDuplicateKey, Err: errors.New("the journal holds the key")}
 	}

@@ -495,3 +495,49 @@ func (r *rig) maria(t *testing.T) bool {
 	check(t, r.store.DB().GetContext(t.Context(), &version, "SELECT version()"))
 	return strings.Contains(version, "MariaDB")
 }
+
+// TestMissAfterAnUndoneBatch: a batch is undone because its journal entries have to wait.
+// Meanwhile a row moves, and what was judged to fit does not fit any more.
+func TestMissAfterAnUndoneBatch(t *testing.T) {
+	r := open(t, order, WithLockWait(time.Second))
+	ref := engine.Args{"payment_ref": "x"}
+	var warm sync.WaitGroup
+	for i := range 16 { // so that calls share commits from the first
+		id := fmt.Sprint("warm", i)
+		r.create(t, id, nil)
+		warm.Go(func() { r.fire(t, engine.Applied, "pay", id, ref) })
+	}
+	warm.Wait()
+	for round := range 3 {
+		id := func(i int) string { return fmt.Sprint("o", round, "-", i) }
+		const rows = 12
+		for i := range rows {
+			r.create(t, id(i), nil)
+		}
+		blocker, err := r.store.DB().BeginTx(t.Context(), nil)
+		check(t, err)
+		for i := range rows / 2 { // whoever comes first goes alone
+			_, err = blocker.ExecContext(t.Context(), "INSERT INTO fsm_journal (machine, entity_id, version, transition, to_state, `key`, fingerprint, attempt, at) VALUES ('order', ?, 2, 'pay', 'paid', ?, '', '', NOW())", id(i), id(i))
+			check(t, err)
+		}
+		var calls sync.WaitGroup
+		for i := range rows {
+			calls.Go(func() {
+				res, err := r.m.Fire(t.Context(), "pay", id(i), ref)
+				if row, version := r.where(t, id(i)); err == nil && (res.State != row || res.Version != version) {
+					t.Errorf("%s: %v to %s at version %d, and the row is %s at version %d", id(i), res.Outcome, res.State, res.Version, row, version)
+				}
+			})
+		}
+		time.Sleep(300 * time.Millisecond)
+		var moves sync.WaitGroup
+		for i := rows / 2; i < rows; i++ {
+			moves.Go(func() { // it waits until the batch is undone, or in vain
+				_, _ = r.store.DB().ExecContext(t.Context(), "UPDATE orders SET status = 'cancelled', version = version + 1 WHERE id = ? AND status = 'pending'", id(i)) //nolint:errcheck // as above
+			})
+		}
+		moves.Wait()
+		check(t, blocker.Rollback())
+		calls.Wait()
+	}
+}
