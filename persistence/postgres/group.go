@@ -356,8 +356,8 @@ func hurried(ctx context.Context, own *pgx.Conn, send *pgx.Batch) (calm func(wel
 	const key = "fsmgen.sent"
 	const most = 1024 // more than a pool's connections keep
 	sent, _ := own.PgConn().CustomData()[key].(map[string]bool)
-	switch own.Config().DefaultQueryExecMode {
-	case pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol: // nothing is prepared, and behind a pooler the session is not ours to set
+	mode := own.Config().DefaultQueryExecMode
+	if mode == pgx.QueryExecModeExec || mode == pgx.QueryExecModeSimpleProtocol { // nothing is prepared, and behind a pooler the session is not ours to set
 		return func(bool) {}, nil
 	}
 	if !slices.ContainsFunc(send.QueuedQueries, func(q *pgx.QueuedQuery) bool { return !sent[q.SQL] }) {
