@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"strings"
 	"sync/atomic"
 
 	"github.com/fsmgen/fsmgen/definitions/expr"
@@ -63,7 +64,7 @@ func (t *table) buildCompound(p *plan, named, wait bool) statement {
 	t.declareStatus(b, varFrom, p.single < 0)
 	t.declareStatus(b, varTo, p.whole.target < 0)
 	b.sql("DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END; ")
-	b.sql("SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION; ")
+	b.sql(strings.Join(beginCommitted, "; "), "; ")
 	if p.single < 0 {
 		t.readStatus(b.sql(noWait), varFrom, t.f.LockRead)
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -22,8 +23,8 @@ type judgeTx struct {
 	begun bool
 }
 
-// begin are the statements that open the transaction.
-var judgeBegin = []string{"SET TRANSACTION ISOLATION LEVEL READ COMMITTED", "START TRANSACTION"}
+// beginCommitted opens a transaction in which each statement sees what is committed.
+var beginCommitted = []string{"SET TRANSACTION ISOLATION LEVEL READ COMMITTED", "START TRANSACTION"}
 
 // reading is a query, and what it does with each row.
 type reading struct {
@@ -49,9 +50,7 @@ func (tx *judgeTx) readAtOnce(queries []reading) error {
 	var args []any
 	b.sql("BEGIN NOT ATOMIC ")
 	if !tx.begun {
-		for _, text := range judgeBegin {
-			b.sql(text, "; ")
-		}
+		b.sql(strings.Join(beginCommitted, "; "), "; ")
 	}
 	tx.begun = true
 	for _, r := range queries {
@@ -64,7 +63,7 @@ func (tx *judgeTx) readAtOnce(queries []reading) error {
 func (tx *judgeTx) readEach(queries []reading) error {
 	if !tx.begun {
 		tx.begun = true
-		for _, text := range judgeBegin {
+		for _, text := range beginCommitted {
 			if _, err := tx.conn.ExecContext(tx.ctx, text); err != nil {
 				return err
 			}

@@ -120,10 +120,7 @@ func journalIndex(table, third string, others []persistence.Index) string {
 
 // Columns reads the table's columns and which of them is unique by itself.
 func (d dialect) Columns(ctx context.Context, db *sqlx.DB, table string) ([]persistence.Column, error) {
-	schema, name, qualified := strings.Cut(table, ".")
-	if !qualified {
-		schema, name = "main", table
-	}
+	schema, name := inSchema(table)
 	rows, err := db.QueryxContext(ctx, `SELECT c.name, c.type, c."notnull" OR (c.pk = 1 AND upper(c.type) = 'INTEGER'), c.pk,
   (SELECT count(*) FROM pragma_table_info(?1, ?2) AS p WHERE p.pk > 0), c.dflt_value IS NOT NULL,
   (SELECT min(x.coll) FROM pragma_index_list(?1, ?2) AS i, pragma_index_xinfo(i.name, ?2) AS x
@@ -150,6 +147,14 @@ FROM pragma_table_info(?1, ?2) AS c`, name, schema)
 		out = append(out, c)
 	}
 	return out, rows.Err()
+}
+
+// inSchema splits a table's name, which is in the file that was opened where it says nothing.
+func inSchema(table string) (schema, name string) {
+	if schema, name, qualified := strings.Cut(table, "."); qualified {
+		return schema, name
+	}
+	return "main", table
 }
 
 // affinity is the rule of https://www.sqlite.org/datatype3.html, section 3.1.
